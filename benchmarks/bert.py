@@ -54,9 +54,9 @@ class Classifier(nn.Module):
         return self.head(self.encoder(ids)[:, 0])
 
 
-def make(fused: bool) -> tuple[Any, ...]:
+def make(fused: bool, batch: int = 4) -> tuple[Any, ...]:
     """Return model, no loss, no optimizer, batch."""
-    return Bert(), None, None, (torch.randint(0, 30522, (4, 128)),)
+    return Bert(), None, None, (torch.randint(0, 30522, (batch, 128)),)
 
 
 def classifier(fused: bool, batch: int = 8, **sizes: int) -> tuple[Any, ...]:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Graph mode compared with torch eager, torch.compile, jax.jit and MindSpore 2.10.
+"""Graph mode compared with torch eager, torch.compile, jax.jit, ONNX Runtime and MindSpore 2.10.
 
     python benchmarks/graph.py [--quick] [--jax PYTHON] [--oracle PYTHON] [--nets mlp,gpt]
 
 Each contender has a separate process with an empty cache of compiled kernels; all take turns in one run. *The others* are torch eager,
-torch.compile and jax.jit.
+torch.compile, jax.jit and, for an inference and if it is installed, ONNX Runtime.
 """
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import statistics
 import sys
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 
 import turns
 
-EAGER, COMPILE, JAX = "torch eager", "torch.compile", "jax.jit"
+EAGER, COMPILE, JAX, ONNX = "torch eager", "torch.compile", "jax.jit", "ONNX Runtime"
 OURS = ("PyNative", "O0", "O1")
 WITH_O2 = ("mlp", "gpt")
 """The nets that O2 runs too: its tuning takes a minute for a large net, and its forms are those of O1 in most nets."""
@@ -37,7 +38,8 @@ class Net:
     @property
     def name(self) -> str:
         """Return the name for `--nets`."""
-        return "-".join([self.program, *(["infer"] if self.what == "infer" else []), *([str(self.sizes["size"])] if self.sizes else [])])
+        size = 1 if self.sizes.get("batch") == 1 else self.sizes.get("size")
+        return "-".join([self.program, *(["infer"] if self.what == "infer" else []), *([str(size)] if size else [])])
 
 
 NETS = [
@@ -48,6 +50,8 @@ NETS = [
     Net("ResNet-18 on 224x224, batch 8, inference", "resnet18", "infer", {"size": 224, "batch": 8}, is_quick=False),
     Net("ResNet-50 on 224x224, batch 8, inference", "resnet50", "infer", {"size": 224, "batch": 8}, is_quick=False),
     Net("BERT-base, batch 4 x 128, inference", "bert", "infer"),
+    Net("ResNet-50 on 224x224, batch 1, inference", "resnet50", "infer", {"size": 224, "batch": 1}, is_quick=False),
+    Net("BERT-base, batch 1 x 128, inference", "bert", "infer", {"batch": 1}, is_quick=False),
 ]
 
 
@@ -99,7 +103,7 @@ def measure(net: Net, options: argparse.Namespace) -> None:
 
 def _print(title: str, times: dict[str, list[float]], firsts: dict[str, float]) -> None:
     """Print a line for each contender: its step, ratios to torch eager and to the best of the others in each round, its first step."""
-    others = [spent for name, spent in times.items() if name in (EAGER, COMPILE, JAX)]
+    others = [spent for name, spent in times.items() if name in (EAGER, COMPILE, JAX, ONNX)]
     best = [min(round_) for round_ in zip(*others)]
     print(f"\n### {title}\n")
     print(f"| contender | ms a step | ratio to {EAGER} (median, min .. max) | ratio to the best of the others | s, first step |")
@@ -128,6 +132,8 @@ def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str,
         contenders[COMPILE] = torchs("compile")
     if options.jax:
         contenders[JAX] = lambda: turns.Worker(options.jax, "jax_worker.py", net.program, net.what, sizes)
+    if net.what == "infer" and options.device == "CPU" and importlib.util.find_spec("onnxruntime"):
+        contenders[ONNX] = lambda: turns.Worker(sys.executable, "onnx_worker.py", net.program, sizes)
     for how in (*OURS, *(["O2"] if net.name in WITH_O2 else []), *(["boost"] if net.what == "infer" else [])):
         contenders[f"torchspore {how}"] = ours(how)
     if options.oracle:

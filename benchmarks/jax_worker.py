@@ -176,7 +176,7 @@ NETS = {
     "mlp": mlp, "lenet": lenet,
     "resnet18": lambda size=64, batch=16: resnet((2, 2, 2, 2), False, 10, size, batch),
     "resnet50": lambda size=224, batch=8: resnet((3, 4, 6, 3), True, 1000, size, batch),
-    "gpt": lambda: transformer(1000, 128, 256, 4, 4, 8, True), "bert": lambda: transformer(30522, 128, 768, 12, 12, 4, False),
+    "gpt": lambda: transformer(1000, 128, 256, 4, 4, 8, True), "bert": lambda batch=4: transformer(30522, 128, 768, 12, 12, batch, False),
 }
 
 

@@ -1,4 +1,4 @@
-"""BERT-base (Devlin et al., 2018): 12 layers, width 768, 12 heads; a forward pass of batch 4 x 128 tokens."""
+"""BERT-base (Devlin et al., 2018): 12 layers, width 768, 12 heads; a forward pass of 128 tokens, batch 4."""
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
@@ -77,6 +77,6 @@ def of(net, infers, batch=8, words=30522, length=128):
     return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-4), x, y)
 
 
-def infer():
+def infer(batch=4):
     """Return a forward pass."""
-    return inference(Bert(), ms.Tensor(np.random.randint(0, 30522, (4, 128)).astype(np.int32)))
+    return inference(Bert(), ms.Tensor(np.random.randint(0, 30522, (batch, 128)).astype(np.int32)))

@@ -15,6 +15,11 @@ def training(net: Any, loss: Any, optimizer: Any, *batch: Any) -> Callable[[], A
 
 
 def inference(net: Any, *batch: Any) -> Callable[[], Any]:
-    """Return a function that runs one forward pass of a trained net."""
+    """Return a function that runs one forward pass of a trained net; its attributes `net` and `batch` name both."""
     net.set_train(False)
-    return lambda: net(*batch)
+
+    def run() -> Any:
+        return net(*batch)
+
+    run.net, run.batch = net, batch  # type: ignore[attr-defined]
+    return run
