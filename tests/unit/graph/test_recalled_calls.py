@@ -155,3 +155,53 @@ def test_gradients_around_a_recalled_call() -> None:
         square(x)
         assert np.array_equal(ms.grad(square)(x).asnumpy(), 2 * array(3))
         assert np.array_equal(ms.grad(lambda x: square(x) * 2)(x).asnumpy(), 4 * array(3))
+
+
+class Growing(nn.Cell):
+    """Appends a row to each of two caches, in a tuple in a list."""
+
+    def construct(self, x: Any, caches: Any) -> Any:
+        first, second = caches[0]
+        return x * 2, [(ms.ops.concat((first, x), 0), ms.ops.concat((x, second), 0))]
+
+
+def test_calls_of_open_lengths_are_recalled(looked_up: list[Any]) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = Growing(), Tensor(array(1, 3) + 1)
+    caches: Any = [(Tensor(array(1, 3)), Tensor(array(1, 3) + 5))]
+    for length in range(1, 30):
+        doubled, caches = net(x, caches)
+        (pair,) = caches
+        assert type(caches) is list and type(pair) is tuple
+        assert [t.shape for t in pair] == [(length + 1, 3)] * 2
+        np.testing.assert_array_equal(doubled.asnumpy(), (array(1, 3) + 1) * 2)
+        np.testing.assert_array_equal(pair[0].asnumpy(), np.concatenate([array(1, 3), *[array(1, 3) + 1] * length]))
+        np.testing.assert_array_equal(pair[1].asnumpy(), np.concatenate([*[array(1, 3) + 1] * length, array(1, 3) + 5]))
+    calls = len(looked_up)
+    assert calls < 12
+    for length in (40, 31):                                   # any order of lengths
+        net(x, [(Tensor(np.ones((length, 3), np.float32)), Tensor(np.ones((length, 3), np.float32)))])
+    assert len(looked_up) == calls
+
+
+@pytest.mark.parametrize("change", ["dtype", "strides", "one row", "one Tensor twice", "a tuple", "width"])
+def test_other_forms_of_open_arguments_are_noticed(change: str) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = Growing(), Tensor(array(1, 3))
+    caches: Any = [(Tensor(array(1, 3)), Tensor(array(1, 3)))]
+    for _ in range(12):
+        _, caches = net(x, caches)
+    first, second = array(9, 3), array(9, 3) * 2
+    made: Any = {
+        "dtype": lambda: [(Tensor(first.astype(np.float16)), Tensor(second.astype(np.float16)))],
+        "strides": lambda: [(Tensor(np.ascontiguousarray(first.T)).T, Tensor(second))],
+        "one row": lambda: [(Tensor(first[:1]), Tensor(second))],
+        "one Tensor twice": lambda: [(Tensor(first),) * 2],
+        "a tuple": lambda: ((Tensor(first), Tensor(second)),),
+        "width": lambda: [(Tensor(array(9, 3)), Tensor(array(9, 3)))],
+    }[change]()
+    for _ in range(2):
+        _, ((one, two),) = net(x, made)
+        expected = [value.asnumpy() for value in made[0]]
+        np.testing.assert_array_equal(one.asnumpy(), np.concatenate([expected[0], array(1, 3)]))
+        np.testing.assert_array_equal(two.asnumpy(), np.concatenate([array(1, 3), expected[1]]))
