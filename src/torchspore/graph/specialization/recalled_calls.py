@@ -38,7 +38,7 @@ def recall(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], flat
         if stored is not None:
             graph = stored[1]
             if stored[0] == _state(table) and graph.matches(change_counters.cells, flat):
-                return graph  # type: ignore[no-any-return]
+                return graph
             break
         flat.clear()
     flat.clear()
@@ -49,7 +49,8 @@ def remember(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], gr
     """Store the graph of a call that a lookup by key has returned."""
     if _argument_form is None or engine.active or owner.__dict__.get("_jit_config_") or getattr(function, "_jit_config_", None):
         return
-    table, flat, axes = owner.__dict__["_graphs_"], [], _NO_AXES
+    table, axes = owner.__dict__["_graphs_"], _NO_AXES
+    flat: list[Any] = []
     form = _argument_form(args, axes, flat)
     if form is not None and graph.has_open_lengths:
         if "_open_inputs_" in owner.__dict__:            # each call checks the declaration

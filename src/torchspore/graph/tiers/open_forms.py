@@ -10,12 +10,11 @@ from __future__ import annotations
 import operator
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.fx.node import Node
+from torch.fx.node import Node, map_arg
 
 from torchspore.base import event_log
 from torchspore.base.frames import user_line
@@ -53,7 +52,10 @@ PLAIN, LAUNCH = "O0", "one launch"
 _CHUNK, _LEAST_CHUNK = 512, 16
 """`cpp.min_chunk_size`: a loop of fewer steps a thread runs in one thread; the steps are those of the trace's lengths."""
 _PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
-_LENGTHS = {torch.ops.aten.sym_size.int, operator.add, operator.sub, operator.mul, operator.floordiv}
+_LEAST_BYTES = 4
+"""Products of float16 have sums of float32, which elementwise products would not have."""
+_aten = torch.ops.aten
+_LENGTHS = {_aten.sym_size.int, operator.add, operator.sub, operator.mul, operator.floordiv}
 
 
 def is_fit(module: Module, settings: Settings) -> bool:
@@ -99,8 +101,35 @@ def _is_fusable(node: Node) -> bool:
     return node.target in _LENGTHS or fusion.is_fusable(node, True, _PRODUCTS)
 
 
+def _multiply_single_rows(module: Module) -> Module:
+    """Replace batched products of one row by elementwise products and sums, in place: Inductor fuses them with the softmax of attention."""
+    for node in list(module.graph.nodes):
+        if node.target is not _aten.bmm.default or not _is_single_row(node.args[0].meta["val"]):
+            continue
+        first, second = node.args
+        with module.graph.inserting_before(node):
+            columns = _call(module, _aten.transpose.int, second, 1, 2)
+            sums = _call(module, _aten.sum.dim_IntList, _call(module, _aten.mul.Tensor, first, columns), [2])
+            row = _call(module, _aten.unsqueeze.default, sums, 1)
+        node.replace_all_uses_with(row)
+        module.graph.erase_node(node)
+    return module
+
+
+def _is_single_row(value: torch.Tensor) -> bool:
+    rows = value.shape[1]
+    return isinstance(rows, int) and rows == 1 and value.is_floating_point() and value.element_size() >= _LEAST_BYTES
+
+
+def _call(module: Module, target: Any, *arguments: Any) -> Node:
+    node = module.graph.call_function(target, arguments)
+    node.meta["val"] = target(*map_arg(arguments, lambda item: item.meta["val"]))
+    return node
+
+
 def with_kernels(module: Module, more: dict[str, Any]) -> Module | None:
     """Return the graph with each large cluster as one kernel, compiled with the settings `more` of Inductor; None if there is none."""
+    module = _multiply_single_rows(module)
     replacements: list[tuple[Cluster, inductor.Kernel]] = []
     for cluster in build_clusters(module, _is_fusable, may_delay=is_view):
         work = [node for node in cluster.nodes if is_operator(node.target) and not is_view(node)]
@@ -233,7 +262,8 @@ def _open_axes(module: Module) -> list[tuple[int, int, Any]]:
     """Return the index of an input, an axis and its symbol, for each symbol once."""
     axes: dict[Any, tuple[int, int, Any]] = {}
     for index, value in enumerate(_values(module)):
-        for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+        sizes: Any = value.shape if isinstance(value, torch.Tensor) else ()
+        for axis, size in enumerate(sizes):
             if open_sizes.is_plain_symbol(size):
                 axes.setdefault(size.node.expr, (index, axis, size))
     return list(axes.values())
@@ -258,5 +288,5 @@ def _fits(module: Module, limits: list[Limit]) -> Fits:
     """Return the conditions of a form: those of the trace, those that its compilation added, and the limits."""
     values = _values(module)
     indices = [index for index, value in enumerate(values) if isinstance(value, torch.Tensor) and open_sizes.is_open(value)]
-    environment: Callable[..., Any] = values[indices[0]].fake_mode.shape_env
+    environment: Any = values[indices[0]].fake_mode.shape_env
     return Fits(environment, values, indices, limits)
