@@ -49,7 +49,7 @@ def test_each_benchmark_gets_the_options_that_it_declares(monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(FOLDER)
     words = ["--oracle", "python", "--jax", "python", "--quick", "--rounds", "3"]
     expected = {
-        "graph": words, "whole": ["--oracle", "python", "--rounds", "3"], "context": ["--oracle", "python"], "interop": ["--rounds", "3"],
+        "graph": words, "whole": ["--oracle", "python", "--rounds", "2"], "context": ["--oracle", "python"], "interop": ["--rounds", "3"],
         "zero": [],
     }
     report = importlib.import_module("report")

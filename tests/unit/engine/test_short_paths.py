@@ -182,7 +182,6 @@ TAKEN: dict[str, tuple[Any, ...]] = {
 
 def test_every_short_path_runs() -> None:
     names = {name for name in dir(operators._library) if not name.startswith("_")} - {
-    names = {name for name in dir(operators._library) if not name.startswith("_")} - {
         "configure", "argument_form", "graph_inputs", "graph_result", "new_leaves"}
     assert names == set(TAKEN)
     Tensor(X) + 1                                             # the first operator of a process reports itself and takes the long path

@@ -26,28 +26,31 @@ def common_subexpressions(
     `is_mergeable` returns False.
     """
     merge = functools.partial(_merge_equal_nodes, is_mergeable=is_mergeable)
-    transform_inner(module, merge)
+    if any(node.op == "call_function" and not is_operator(node.target) for node in module.graph.nodes):       # a branch or loop
+        transform_inner(module, merge)
     return merge(module)
 
 
 def _merge_equal_nodes(module: torch.fx.GraphModule, is_mergeable: Callable[[Node], bool]) -> torch.fx.GraphModule:
-    mutated = mutated_owners(module)
+    mutated: set[Node] | None = None
     seen: dict[Any, Node] = {}
     for node in list(module.graph.nodes):
-        if not _is_pure(node, mutated) or not is_mergeable(node):
+        if node.op != "call_function" or node_metadata.RECOMPUTED in node.meta:
             continue
         key = (_key((node.target, node.args, node.kwargs)), node.meta.get(node_metadata.STAGE))
         first = seen.setdefault(key, node)
-        if first is node or (is_result(first) and is_result(node)):
+        if first is node:
             continue
-        node.replace_all_uses_with(first)
-        module.graph.erase_node(node)
+        mutated = mutated_owners(module) if mutated is None else mutated
+        if not _is_pure(first, mutated):
+            seen[key] = node
+        elif _is_pure(node, mutated) and is_mergeable(node) and not (is_result(first) and is_result(node)):
+            node.replace_all_uses_with(first)
+            module.graph.erase_node(node)
     return module
 
 
 def _is_pure(node: Node, mutated: set[Node]) -> bool:
-    if node.op != "call_function" or node_metadata.RECOMPUTED in node.meta:
-        return False
     if node.target is not operator.getitem and (not is_operator(node.target) or has_effect(node)):
         return False
     return owner_of(node) not in mutated and not any(owner_of(item) in mutated for item in node.all_input_nodes)

@@ -4,6 +4,8 @@ Each operator on small values costs more time than its computation. Results have
 """
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch.fx.node import Node
 
@@ -49,11 +51,13 @@ def bytes_of(value: object) -> int:
 
 
 def _store_constants(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    mutated = mutated_owners(module)
-    for number, node in enumerate(list(module.graph.nodes)):
-        if not _is_fill(node) or owner_of(node) in mutated or is_result(node):
+    fills = [node for node in module.graph.nodes if _is_fill(node)]
+    mutated = mutated_owners(module) if fills else set()
+    numbers = itertools.count()
+    for node in fills:
+        if owner_of(node) in mutated or is_result(node):
             continue
-        name = f"constant_fill_{number}"
+        name = next(name for number in numbers if not hasattr(module, name := f"constant_fill_{number}"))
         setattr(module, name, node.target(*node.args, **node.kwargs))
         with module.graph.inserting_before(node):
             stored = module.graph.create_node("get_attr", name)
