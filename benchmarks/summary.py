@@ -16,7 +16,7 @@ from unicodedata import east_asian_width
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 CHART = PAGE.parent / "guides" / "images" / "performance.svg"
 BEGIN, END = "<!-- summary begins -->", "<!-- summary ends -->"
-OTHERS = ("torch", "jax", "MindSpore", "DDP", "FSDP2", "gloo")
+OTHERS = ("torch", "jax", "ONNX", "MindSpore", "DDP", "FSDP2", "gloo")
 """The first words of contenders that are not torchspore."""
 REFERENCE = "torch eager"
 COLOURS = {
