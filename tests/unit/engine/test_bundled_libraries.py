@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +77,37 @@ def test_another_library_is_not_used(folder: Path, changes: dict[str, str], reas
     assert native.bundled() is None and native.why_not_bundled() == reason
 
 
-@pytest.mark.parametrize("text", ["", "[", "{}", "[1]", "null", '[{"file": "a"}]', '[{"target": 1}]', '[{"target": {"torch": "2"}}]'])
+@pytest.mark.parametrize("text", [
+    "", "[", "{}", "[1]", "null", '[{"file": "a"}]', '[{"target": 1}]', '[{"target": {"torch": "2"}}]', "[" * 200_000,
+])
 def test_a_damaged_list(folder: Path, text: str) -> None:
     write(folder)
     (folder / bundled_libraries.LIST).write_text(text, encoding="utf-8")
     native = source()
     assert native.bundled() is None
     assert native.why_not_bundled() == "the wheel's list of libraries is damaged"
+
+
+@pytest.mark.parametrize("changes", [
+    {"file": 5}, {"file": None}, {"file": "a\0b"}, {"file": "../out.so"}, {"file": "/tmp/out.so"}, {"file": ""}, {"file": "."},
+    {"sha256": None}, {"target": {"torch": None, "torch_build": "", "python": ""}},
+    {"target": {"torch": "", "torch_build": [], "python": 5}},
+])
+def test_a_row_of_other_values(folder: Path, changes: dict[str, Any]) -> None:
+    write(folder)
+    path = folder / bundled_libraries.LIST
+    path.write_text(json.dumps([{**row, **changes} for row in json.loads(path.read_text(encoding="utf-8"))]), encoding="utf-8")
+    native = source()
+    assert native.bundled() is None
+    assert native.why_not_bundled() == "the wheel's list of libraries is damaged"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), os.mkdir], ids=["pipe", "link", "folder"])
+def test_what_is_no_regular_file_is_not_read(folder: Path, make: Callable[[Path], object]) -> None:
+    library = write(folder)
+    library.unlink()
+    make(library)
+    assert source().bundled() is None and "is damaged" in source().why_not_bundled()
 
 
 def test_a_source_without_a_library(folder: Path) -> None:
@@ -137,6 +163,7 @@ def test_doctor_explains_it(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 PROGRAM = """
 import torchspore
 torchspore.install()
+from collections.abc import Callable
 from pathlib import Path
 from torchspore.engine.native import bundled_libraries
 bundled_libraries.FOLDER = Path({folder!r})

@@ -19,7 +19,8 @@ def expected(function: Callable[..., Any]) -> Parameters:
     return Parameters(
         tuple(parameters), {name: p.default for name, p in parameters.items() if p.default is not empty},
         {name: p.annotation for name, p in parameters.items() if p.annotation is not empty},
-        next((name for name, p in parameters.items() if p.kind is p.VAR_POSITIONAL), ""))
+        next((name for name, p in parameters.items() if p.kind is p.VAR_POSITIONAL), ""),
+        sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values()))
 
 
 def without_return(parameters: Parameters) -> Parameters:
@@ -54,7 +55,7 @@ def around_declared(*arguments: Any) -> None: ...
 
 @pytest.mark.parametrize("function", [
     plain, each_form, keywords_alone, nothing, wrapper, declared, around_declared, functools.partial(plain, 1), ms.Tensor.reshape, len,
-], ids=str)
+], ids=lambda function: getattr(function, "__name__", "partial"))
 def test_each_form(function: Callable[..., Any]) -> None:
     assert without_return(parameters_of(function)) == expected(function)
 

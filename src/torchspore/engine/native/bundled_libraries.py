@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from torchspore.translations import translatable, translate
 
 FOLDER = Path(__file__).with_name("bundled")
 LIST = "libraries.json"
+_FILE_NAME = re.compile(r"\w[\w.+-]{0,200}", re.ASCII)
+_MOST_BYTES = 1 << 28
 
 
 class Target(NamedTuple):
@@ -69,26 +72,38 @@ def find_library(source: str, sources: str) -> Path | Reason | None:
         rows = [row for row in read_list(FOLDER) if row.source == source]
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Reason(translatable("the wheel's list of libraries is damaged"), {})
     target = this_target()
     library = next((row for row in rows if row.target == target and row.sources == sources), None)
     if library is None:
         return _why_none(source, rows, target)
     path = FOLDER / library.file
+    return path if _is_intact(path, library.sha256) else Reason(translatable("the wheel's library {file} is damaged"), {"file": path.name})
+
+
+def _is_intact(path: Path, sha256: str) -> bool:
+    """Return whether a path names a regular file, not a link, with this digest."""
     try:
-        is_intact = hashlib.sha256(path.read_bytes()).hexdigest() == library.sha256
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return False
+        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
     except OSError:
-        is_intact = False
-    return path if is_intact else Reason(translatable("the wheel's library {file} is damaged"), {"file": library.file})
+        return False
 
 
 def read_list(folder: Path) -> list[Library]:
-    """Return the rows of the list in a folder. Raises OSError, or ValueError, KeyError, TypeError or AttributeError if it is damaged."""
+    """Return the rows of the list in a folder. Raises OSError, ValueError, KeyError, TypeError, AttributeError or RecursionError if it is
+    damaged: each value is a text, and each file a name in this folder.
+    """
     rows: list[dict[str, Any]] = json.loads((folder / LIST).read_text(encoding="utf-8"))
     if not isinstance(rows, list):
         raise ValueError(f"expected a list in {LIST}")
-    return [Library(**{**row, "target": Target(**row["target"])}) for row in rows]
+    libraries = [Library(**{**row, "target": Target(**row["target"])}) for row in rows]
+    for library in libraries:
+        if not all(isinstance(value, str) for value in (*library[:-1], *library.target)) or not _FILE_NAME.fullmatch(library.file):
+            raise ValueError(f"expected texts and a file name in each row of {LIST}")
+    return libraries
 
 
 def _why_none(source: str, rows: list[Library], target: Target) -> Reason:

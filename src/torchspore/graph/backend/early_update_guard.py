@@ -25,7 +25,7 @@ def guard_updates(code: Code, module: torch.fx.GraphModule) -> Code:
                 return code(*tensors)
             except BaseException:
                 changed = sum(tensor._version != version for tensor, version in zip(written, versions))
-                if changed:
+                if 0 < changed < len(written):
                     warn(_describe(changed, len(written)))
                 raise
 

@@ -10,6 +10,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
+from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.fx.failing_operators import Nested, may_fail
 from torchspore.graph.fx.modules import nested_nodes
 from torchspore.graph.fx.order import dependencies
@@ -52,6 +53,8 @@ def _split(graph: torch.fx.Graph, node: Node) -> None:
     count = max((len(a) for a in node.args if isinstance(a, (list, tuple))), default=0)
     if count < 2 or any(isinstance(a, (list, tuple)) and len(a) not in (0, count) for a in node.args):
         return
+    if any(isinstance(a, Node) and _shape(a) == (count,) for a in node.args):        # one number for each item
+        return
 
     def item(value: Any, index: int) -> Any:
         return [value[index]] if isinstance(value, (list, tuple)) and value else value
@@ -80,7 +83,8 @@ def _reorder(module: torch.fx.GraphModule, steps: list[Node]) -> None:
     refusing = _refusing_nodes(nodes, nested_nodes(module))
     for step in steps:
         step.meta[node_metadata.EARLY_UPDATE] = True
-        before[step] = [*before[step], *(node for node in refusing if position[node] < position[step])]
+    for writer in (node for node in early if writes(node)):
+        before[writer] = [*before[writer], *(node for node in refusing if position[node] < position[writer])]
     waits = {node: len(set(before[node])) for node in nodes}
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
@@ -128,13 +132,16 @@ def _refusing_nodes(nodes: list[Node], nested: Nested) -> list[Node]:
 
 
 def _indexed_lengths(node: Node, name: str) -> object:
-    """Return the lengths that limit the indices of an operator: those of its first operand, or the number of rows of a table."""
+    """Return what limits the indices of an operator: the lengths of its first operand and the axis, or the number of rows of a table."""
     if name == "embedding_dense_backward":
         return node.args[2]
     if name.startswith("nll_loss"):
         return _shape(node.args[1 if name.endswith("backward") else 0])
     shape = _shape(node.args[0]) if node.args else ()
-    return shape[0] if name == "embedding" and shape else shape
+    if name == "embedding" and shape:
+        return shape[0]
+    axis = node.args[1] if len(node.args) > 1 else None
+    return shape, tuple(item is None for item in axis) if isinstance(axis, (list, tuple)) else axis
 
 
 def _shape(value: object) -> tuple[int, ...]:

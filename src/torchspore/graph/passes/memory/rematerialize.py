@@ -156,13 +156,19 @@ def _next_use(storage: Storage, at: int) -> int | None:
 
 
 def writes_of(lifetimes: Lifetimes) -> dict[Node, list[int]]:
-    """Return for each value the indices of the operators that write into its memory."""
+    """Return for each value the indices of the operators that write into its memory, or that may: branches, loops, unknown functions."""
     owner = owners(lifetimes.nodes[0].graph)
     writes_by_node: dict[Node, list[int]] = {}
     for index, node in enumerate(lifetimes.nodes):
-        for item in writes(node):
+        for item in _written_by(node):
             writes_by_node.setdefault(owner[item], []).append(index)
     return {node: writes_by_node[owner[node]] for node in lifetimes.nodes if owner[node] in writes_by_node}
+
+
+def _written_by(node: Node) -> list[Node]:
+    if node.op != "call_function" or node.target is operator.getitem or node.meta.get(node_metadata.IS_KERNEL):
+        return []
+    return writes(node) if is_operator(node.target) else node.all_input_nodes
 
 
 class _Impossible(Exception):
@@ -197,7 +203,7 @@ class _Recomputation:
         """Make the value of a node available at `back`: it exists there, is recomputed, or is kept longer. Raises _Impossible."""
         if node in self._chain or self._is_available(node):
             return
-        if not _can_rerun(node):
+        if node in self._writes_at or not _can_rerun(node):       # a second run would lose the writes
             self._keep_longer(node)
             return
         if len(self._chain) >= _MAX_OPERATORS:
