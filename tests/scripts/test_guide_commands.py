@@ -20,7 +20,7 @@ GUIDES = ROOT / "docs" / "guides"
 PAGES = ("checkpoints", "older-programs", "notebooks", "port", "troubleshooting")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
 COMMAND = re.compile(r"^((?:[A-Z_]+=\S+ )*)torchspore ([^#\n]*)(?:# exit code (\d+))?", re.M)
-OUTSIDE = ("pip install ", "python -m pip install ", "git clone ", "docker ", "source ", "jupyter ", "pytest ", "cd ")
+OUTSIDE = ("pip install ", "python -m pip install ", "git clone ", "make native-wheel", "docker ", "source ", "jupyter ", "pytest ", "cd ")
 """Commands that no test runs: they need a network, another machine or an interactive program."""
 
 

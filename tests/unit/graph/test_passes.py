@@ -11,6 +11,7 @@ from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph.backend import eager_codegen
 from torchspore.graph.passes import CLEAN, run
 from torchspore.graph.passes.cleanup import cancel_views, drop_copies, drop_dead
+from torchspore.graph.passes.common_subexpressions import common_subexpressions
 from torchspore.graph.passes.in_place import overwrite
 from torchspore.graph.passes.regather import regather_weights
 from torchspore.graph.passes.repeated_values import MOST_BYTES, share_small_values
@@ -146,3 +147,18 @@ def test_small_constants_are_stored() -> None:
     assert "aten.arange.default" not in names and "aten.full.default" not in names
     for _ in range(2):
         assert all(map(torch.equal, results(module, torch.ones(3)), expected))
+
+
+def test_pieces_of_unsafe_split_are_views() -> None:
+    """Two equal products of which the pieces are overwritten are two values: a GRU cell of torch does that."""
+    def cells(w: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        results = []
+        for _ in range(2):
+            first, second = torch.ops.aten.unsafe_split.Tensor(torch.mm(h, w), 4, 1)
+            results.append(first.add_(second).sigmoid_() + second)
+        return torch.cat(results)
+
+    w, h = torch.randn(8, 8), torch.randn(2, 8)
+    module = common_subexpressions(make_fx(cells)(w, h))
+    module.recompile()
+    assert torch.equal(module(w, h), cells(w, h))

@@ -19,7 +19,7 @@ from torchspore.graph import pipeline
 from torchspore.graph.backend import eager_codegen, inductor, measurement
 from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.modules import copy_module
-from torchspore.graph.tiers import tiered_code
+from torchspore.graph.tiers import reasons_to_wait, tiered_code
 from torchspore.graph.tiers.compiler_process import SECTION, Job
 
 FORM = "channels last"
@@ -151,7 +151,7 @@ def test_the_first_call_measures_and_compiles_nothing(compiler: Compiler) -> Non
 
 def test_a_program_that_ends_early_starts_no_compilation(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHSPORE_WAIT")
-    monkeypatch.setattr(tiered_code, "_seconds_to_compile", lambda module: 9.5)
+    monkeypatch.setattr(reasons_to_wait, "seconds_to_compile", lambda module: 9.5)
     training(9, "O1")                                    # a call takes a second
     assert not compiler.jobs
     (line,) = notes()
@@ -160,7 +160,7 @@ def test_a_program_that_ends_early_starts_no_compilation(compiler: Compiler, mon
 
 def test_the_compilation_starts_when_the_calls_have_taken_as_long(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHSPORE_WAIT")
-    monkeypatch.setattr(tiered_code, "_seconds_to_compile", lambda module: 9.5)
+    monkeypatch.setattr(reasons_to_wait, "seconds_to_compile", lambda module: 9.5)
     jobs: list[int] = []
 
     def between(step: int) -> None:
@@ -180,7 +180,7 @@ def test_a_large_graph_waits_longer() -> None:
     for _ in range(100):
         node = graph.call_function(torch.ops.aten.relu.default, (node,))
     graph.output([node])
-    assert tiered_code._seconds_to_compile(torch.fx.GraphModule({}, graph)) == 7.0
+    assert reasons_to_wait.seconds_to_compile(torch.fx.GraphModule({}, graph)) == 7.0
 
 
 def test_the_request_describes_the_graph(compiler: Compiler) -> None:

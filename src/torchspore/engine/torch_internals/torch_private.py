@@ -42,9 +42,12 @@ increment = torch._C._increment_version
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
 
+_GRAD = torch.autograd.grad
+
+
 def gradients_of_number(number: torch.Tensor, leaves: Sequence[torch.Tensor]) -> tuple[torch.Tensor | None, ...] | None:
     """Return what `torch.autograd.grad` returns for a real number, in less time; None for arguments that other code may intercept."""
-    if number.__class__ is not torch.Tensor or torch._C._is_torch_function_mode_enabled():
+    if number.__class__ is not torch.Tensor or torch.autograd.grad is not _GRAD or torch._C._is_torch_function_mode_enabled():
         return None
     seed, run = torch.ones_like(number), torch.autograd.graph._engine_run_backward
     return run((number,), (seed,), False, False, tuple(leaves), allow_unreachable=True, accumulate_grad=False)

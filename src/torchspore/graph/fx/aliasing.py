@@ -74,7 +74,7 @@ _VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default,
           _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
 
 
-_UNDECLARED_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
+_UNDECLARED_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor", "unsafe_split", "unsafe_split_with_sizes"})
 """Operators whose result is a view of their input, although their schema does not declare it."""
 
 
