@@ -36,18 +36,15 @@ from torchspore.engine.torch_internals.interpreter import Interpreter
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
 onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
-set_grad_enabled = torch._C._set_grad_enabled
+set_grad_enabled, _autograd_grad = torch._C._set_grad_enabled, torch.autograd.grad
 increment = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
 
-_GRAD = torch.autograd.grad
-
-
 def gradients_of_number(number: torch.Tensor, leaves: Sequence[torch.Tensor]) -> tuple[torch.Tensor | None, ...] | None:
     """Return what `torch.autograd.grad` returns for a real number, in less time; None for arguments that other code may intercept."""
-    if number.__class__ is not torch.Tensor or torch.autograd.grad is not _GRAD or torch._C._is_torch_function_mode_enabled():
+    if number.__class__ is not torch.Tensor or torch.autograd.grad is not _autograd_grad or torch._C._is_torch_function_mode_enabled():
         return None
     seed, run = torch.ones_like(number), torch.autograd.graph._engine_run_backward
     return run((number,), (seed,), False, False, tuple(leaves), allow_unreachable=True, accumulate_grad=False)
