@@ -9,30 +9,34 @@ import torch
 from torchspore.engine.torch_internals.torch_private import set_grad_enabled
 
 
-class NoGrad:
-    """Gradients are not recorded in the block, in this thread."""
+class _Restoring:
+    """The end of a block: gradients are recorded as before the block."""
 
     __slots__ = ("_was_enabled",)
+    _was_enabled: bool
+
+    def __exit__(self, *error: object) -> None:
+        set_grad_enabled(self._was_enabled)
+
+
+class NoGrad(_Restoring):
+    """Gradients are not recorded in the block, in this thread."""
+
+    __slots__ = ()
 
     def __enter__(self) -> None:
         self._was_enabled = torch.is_grad_enabled()
         set_grad_enabled(False)
 
-    def __exit__(self, *error: object) -> None:
-        set_grad_enabled(self._was_enabled)
 
-
-class _Grad:
+class _Grad(_Restoring):
     """Gradients are recorded in the block, in this thread."""
 
-    __slots__ = ("_was_enabled",)
+    __slots__ = ()
 
     def __enter__(self) -> None:
         self._was_enabled = torch.is_grad_enabled()
         set_grad_enabled(True)
-
-    def __exit__(self, *error: object) -> None:
-        set_grad_enabled(self._was_enabled)
 
 
 def recording_gradients() -> AbstractContextManager[Any]:

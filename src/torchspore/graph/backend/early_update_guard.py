@@ -1,4 +1,4 @@
-"""A guard for graphs that update Parameters before their last operator: a step must not end in its middle without a word."""
+"""A guard for graphs that update Parameters before their last operator: it delays Ctrl-C and reports a step that ends in its middle."""
 from __future__ import annotations
 
 from typing import Any
