@@ -50,7 +50,7 @@ def test_each_benchmark_gets_the_options_that_it_declares(monkeypatch: pytest.Mo
     words = ["--oracle", "python", "--jax", "python", "--quick", "--rounds", "3"]
     expected = {
         "graph": words, "whole": ["--oracle", "python", "--rounds", "2"], "context": ["--oracle", "python"], "interop": ["--rounds", "3"],
-        "zero": [],
+        "zero": [], "waiting": ["--rounds", "2"], "cache": ["branches"], "mlp": ["--oracle", "python", "--rounds", "3", "--no-compile"],
     }
     report = importlib.import_module("report")
     assert {name: report._options_of(name, words) for name in expected} == expected

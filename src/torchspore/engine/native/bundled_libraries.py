@@ -23,7 +23,7 @@ _MOST_BYTES = 1 << 28
 
 
 class Target(NamedTuple):
-    """What a library is built for: the release of torch, its commit and build options, and the binary interface of Python."""
+    """The target of a library: the release of torch, its commit and build options, and the binary interface of Python."""
 
     torch: str
     torch_build: str

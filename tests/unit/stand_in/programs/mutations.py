@@ -16,11 +16,12 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import offload
+import rows
 import stand_in
 import torch
 from mindspore import Tensor, hal, nn, ops
 
-from torchspore.engine.devices import streams
+from torchspore.engine.devices import row_transfer, streams
 from torchspore.engine.formulas import optimizers
 from torchspore.engine.memory import backing_stores
 from torchspore.mindspore.ops.program import composite
@@ -66,6 +67,10 @@ def values_in_the_memory_of_the_host() -> list[str]:
     return offload.train({"offload_checkpoint": "cpu", "enable_pinned_mem": True}, 1)["faults"]  # type: ignore[no-any-return]
 
 
+def rows_of_a_pipeline() -> list[str]:
+    return rows.train("GPU", 1)["faults"]  # type: ignore[no-any-return]
+
+
 def work_on_a_stream_of_the_program() -> list[str]:
     stand_in.faults.clear()
     with stand_in.late_execution():
@@ -102,13 +107,18 @@ MUTATIONS: dict[str, tuple[Report, Any, str, str]] = {
         values_in_the_memory_of_the_host, backing_stores.Host.move, "here.record_stream(self.stream)", "pass"),
     "memory that came back is released": (
         values_in_the_memory_of_the_host, backing_stores.Host.wait, "memory.record_stream(current)", "pass"),
+    "rows that are used before they arrive": (
+        rows_of_a_pipeline, row_transfer.RowTransfer.receive, "current.wait_event(sent.arrival)", "pass"),
+    "memory of a row is released": (
+        rows_of_a_pipeline, row_transfer.RowTransfer.receive, "value.record_stream(current)", "pass"),
     "memory on a stream of the program": (
         work_on_a_stream_of_the_program, streams._record, "value.record_stream(stream)", "pass"),
 }
 
 if __name__ == "__main__":
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    results = {report.__name__: report() for report in (training_step, values_in_the_memory_of_the_host, work_on_a_stream_of_the_program)}
+    reports = (training_step, values_in_the_memory_of_the_host, rows_of_a_pipeline, work_on_a_stream_of_the_program)
+    results = {report.__name__: report() for report in reports}
     for name, (report, function, old, new) in MUTATIONS.items():
         with changed(function, old, new):
             results[name] = report()

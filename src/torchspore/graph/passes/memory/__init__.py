@@ -43,7 +43,7 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
     return module
 
 
-_PLAN_COST_SHARE = 0.005
+_PLAN_COST_SHARE = 0.01
 """The cost of recomputation that early updates outweigh, as a share of the graph's cost."""
 _LEAST_PLANNED_PEAK = 32 << 20
 """The smallest peak in bytes that is planned: the updates of small Parameters are faster in a single operator."""

@@ -11,6 +11,7 @@ import zlib
 
 import numpy as np
 
+from torchspore.base.text import message
 from torchspore.mindspore.dataset.core import config
 
 
@@ -33,6 +34,8 @@ _PROCESS = _Process()
 _lock = threading.Lock()
 
 
+NO_DRAWS = -1
+"""In place of a seed: the row's transforms may not draw, because their results are cached."""
 Outer = tuple[tuple[int, ...] | None, np.random.Generator | None]
 _NONE: Outer = (None, None)
 
@@ -64,6 +67,9 @@ def generator() -> np.random.Generator:
     if _thread.generator is not None:
         return _thread.generator
     if _thread.key is not None:
+        if _thread.key[:1] == (NO_DRAWS,):
+            hint = "call map without cache for random transforms, after the map with cache"
+            raise RuntimeError(message("a random transform in map(cache=...) or below it", "transforms without random numbers", hint=hint))
         _thread.generator = np.random.Generator(np.random.PCG64(_thread.key))
         return _thread.generator
     seed = config.chosen_seed()

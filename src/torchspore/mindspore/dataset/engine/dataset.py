@@ -32,6 +32,9 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run
 class Dataset:
     """Rows of named columns; the methods add steps and return the new pipeline, or start reading it."""
 
+    _has_row_for_row = False
+    """True for a step that makes each row of the row with the same number of the step below."""
+
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         record(cls)
@@ -39,7 +42,7 @@ class Dataset:
     def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
         check_workers(type(self).__name__, num_parallel_workers)
         if cache is not None:
-            hint = "pass the DatasetCache to the source of the pipeline"
+            hint = "pass the DatasetCache to the source of the pipeline, or to map"
             raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None", hint=hint))
         self.children: list[Dataset] = [] if children is None else tree.listed(children)
         for child in self.children:

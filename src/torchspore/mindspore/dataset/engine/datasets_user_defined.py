@@ -150,6 +150,9 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         bound_read: Callable[[Any], Row] = getattr(reader, read.__name__)
         return bound_read
 
+    def has_numbered_rows(self) -> bool:
+        return self._indexable and self.batch_sampler is None
+
     def _epoch(self, run: Run) -> Iterator[Row]:
         if self.batch_sampler is not None:
             share = self._shared if (self.num_parallel_workers or 1) > 1 else lambda read, batches, _: map(read, batches)

@@ -14,6 +14,8 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.blackbox import marks
+from torchspore.context.store import STORE
+from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.mindspore.common.row_listener import ROW_LISTENER
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions, watchdog
@@ -79,6 +81,7 @@ class Iterator:
         skipped = dataset.get_init_step() if skipped is None else skipped
         self._started = skipped // dataset.get_dataset_size() if skipped else 0
         self._in_epoch = False
+        self._transfer: Any = None
         run = Run()
         epochs = _Epochs(dataset, run, skipped)
         self._source = f"the data pipeline of {type(dataset).__name__}"
@@ -118,6 +121,8 @@ class Iterator:
                 self._waits.record_row()
             if ROW_LISTENER.receive is not None:
                 ROW_LISTENER.receive(row, self._reader.peek)
+            if not self._output_numpy and STORE.get("device_target") != "CPU":
+                row = self._on_device(row)
             return self._shape(row if self._has_all else tuple(row[position] for position in self._positions))
         except StopIteration:
             self._in_epoch = False
@@ -145,10 +150,27 @@ class Iterator:
         step = watchdog.step_of(sys._current_frames().get(thread.ident))
         return None if step is None else descriptions.label(step)
 
+    def _on_device(self, row: Row) -> Row:
+        """Return the row with Tensors on the device in place of its arrays, and start the copy of the next row if it is in memory."""
+        from torchspore.engine.devices import device, row_transfer
+        from torchspore.engine.tensors.tensor import wrap
+
+        if self._transfer is None or self._transfer.device != device.current():
+            self._transfer = row_transfer.open_transfer()
+        if self._transfer is None:
+            return row
+        values = self._transfer.receive(row)
+        next_row = self._reader.peek()
+        if next_row is not None:
+            self._transfer.send(next_row)
+        return tuple(value if value is original else wrap(value) for value, original in zip(values, row))
+
     def _shape(self, row: Row) -> Any:
         raise NotImplementedError
 
     def _value(self, value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return value
         if isinstance(value, dict):
             return self._converted_items(value)
         if self._output_numpy:

@@ -14,10 +14,11 @@ from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, destination, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_offload, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.debug.debug_hook import hooked
-from torchspore.mindspore.dataset.engine import blocks
+from torchspore.mindspore.dataset.engine import blocks, cached_map
 from torchspore.mindspore.dataset.engine.batch_arrays import BatchArrays
 from torchspore.mindspore.dataset.engine.batches import arrange_columns
 from torchspore.mindspore.dataset.engine.broken_rows import ReplacementRows, marking, skip_or_replace
+from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
@@ -34,7 +35,10 @@ class MapDataset(UnionBaseDataset):
     row takes long enough, and Python functions run in one thread, so that their counters and random draws stay in order. With
     `python_multiprocessing` and more than one worker, Python functions run in processes, which get the rows through shared memory of
     `max_rowsize` MB (at least 32); their changes to the program's objects stay there. `offload` changes nothing, and `explain` reports it.
+    With a DatasetCache as `cache` each row is computed once: later epochs take it from the cache (`cached_map`).
     """
+
+    _has_row_for_row = True
 
     def __init__(
         self, input_dataset: Dataset, operations: Any = None, input_columns: Any = None, output_columns: Any = None,
@@ -54,7 +58,11 @@ class MapDataset(UnionBaseDataset):
         self.callbacks: list[DSCallback] = [] if callbacks is None else tree.listed(callbacks)
         for callback in self.callbacks:
             check_type("map", "callbacks", callback, DSCallback, "a DSCallback or a list of them")
-        super().__init__(input_dataset, num_parallel_workers, cache)
+        super().__init__(input_dataset, num_parallel_workers)
+        if cache is not None:
+            check_type("map", "cache", cache, DatasetCache, "a DatasetCache")
+        self.cache = cache
+        self._cache_key = object()
         self.input_columns = checked_columns("map", "input_columns", input_columns) if input_columns else []
         self.output_columns = checked_columns("map", "output_columns", output_columns) if output_columns else []
         # 1.x named the order of the result's columns here; 2.x has `project` for it.
@@ -75,9 +83,16 @@ class MapDataset(UnionBaseDataset):
         return self._order or placed
 
     def _epoch(self, run: Run) -> Iterator[Row]:
+        if self.cache is not None:
+            return cached_map.read_epoch(self, self.cache, self._cache_key, run, self._computed)
+        return self._computed(run)
+
+    def _computed(self, run: Run) -> Iterator[Row]:
         return self._planned(self.children[0]._epoch(run), _Plan(self, run), run)
 
     def _epoch_onto(self, run: Run, _batch_arrays: BatchArrays, _names: set[str]) -> Iterator[Row]:
+        if self.cache is not None:
+            return self._epoch(run)
         if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:      # skipped rows would leave holes
             return self._epoch(run)
         plan = _Plan(self, run)
@@ -104,7 +119,7 @@ class MapDataset(UnionBaseDataset):
         caller.epoch_end()
 
     def _blocks(self, run: Run, size: int) -> Iterator[list[Any]] | None:
-        if self.callbacks or self._in_processes or config.get_debug_mode():
+        if self.callbacks or self.cache is not None or self._in_processes or config.get_debug_mode():
             return None
         if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
             return None
@@ -207,7 +222,7 @@ class _Plan:
         self._owns = not self._is_builtin and (node._in_processes or not node.children[0]._rows_are_fresh())
         """Return whether functions, which may modify their arguments, need copied arrays."""
         self.where = self._steps[-1][1] if self._steps else "map"
-        self._key = (run.seed, run.turn(node), _depth(node))
+        self._key = (run.seed if run.may_draw(node) else randomness.NO_DRAWS, run.turn(node), _depth(node))
         self.mode = config.get_error_samples_mode()
         if self.mode is not config.ErrorSamplesMode.RETURN:
             self.apply = marking(self.apply)     # type: ignore[method-assign]

@@ -150,6 +150,19 @@ class MappableDataset(SourceDataset):
     def _read(self, index: int) -> Row:
         raise NotImplementedError
 
+    def sampled_indices(self, run: Run) -> Iterator[int]:
+        """Return the indices that the sampler chooses for the next epoch."""
+        return self.sampler._indices_(self._count(), run.keep(self, self.sampler._open_))
+
+    def _indices(self, run: Run) -> Iterator[int]:
+        """Return the indices of the rows to read: those that a cached `map` requests, or those of the sampler."""
+        requested = run.take_request(self)
+        return self.sampled_indices(run) if requested is None else iter(requested)
+
+    def has_numbered_rows(self) -> bool:
+        """Return whether each row has an index that does not change from epoch to epoch."""
+        return self._indexable
+
     def _gathers(self) -> bool:
         """Return whether `_gather`, which returns copies, reads many light rows at once.
 
@@ -164,7 +177,7 @@ class MappableDataset(SourceDataset):
         return self._gathered(run, size) if self._gathers() else None
 
     def _gathered(self, run: Run, size: int) -> Iterator[list[Any]]:
-        indices = self.sampler._indices_(self._count(), run.keep(self, self.sampler._open_))
+        indices = self._indices(run)
         while part := list(islice(indices, size)):
             yield self._gather(part)
 
@@ -175,8 +188,7 @@ class MappableDataset(SourceDataset):
         return self.sampler._length_(self._count())
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        state = run.keep(self, self.sampler._open_)
-        indices = self.sampler._indices_(self._count(), state)
+        indices = self._indices(run)
         read = self._read if self.cache is None else self._read_once
         if self._gathers():
             while part := list(islice(indices, _GATHERED)):

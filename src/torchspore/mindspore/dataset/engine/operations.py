@@ -273,6 +273,8 @@ def _kind(value: Any) -> tuple[str, int]:
 class RenameDataset(UnionBaseDataset):
     """Renamed columns."""
 
+    _has_row_for_row = True
+
     def __init__(self, input_dataset: Dataset, input_columns: Any, output_columns: Any) -> None:
         self.input_column_names = checked_columns("rename", "input_columns", input_columns)
         self.output_column_names = checked_columns("rename", "output_columns", output_columns)
@@ -298,6 +300,8 @@ class RenameDataset(UnionBaseDataset):
 
 class ProjectDataset(UnionBaseDataset):
     """Some of the columns, in the requested order."""
+
+    _has_row_for_row = True
 
     def __init__(self, input_dataset: Dataset, columns: Any) -> None:
         self.columns = checked_columns("project", "columns", columns)

@@ -31,6 +31,8 @@ class Run:
         self.epoch = 0
         self.is_closing = False
         self._states: dict[tuple[int, str], Any] = {}
+        self._requests: dict[int, list[int]] = {}
+        self._without_draws: set[int] = set()
         self._closers: list[Callable[[], None]] = []
 
     def keep(self, node: Any, make: Callable[[], Any], name: str = "") -> Any:
@@ -49,6 +51,22 @@ class Run:
         turns: list[int] = self.keep(node, lambda: [-1], "turn")
         turns[0] += 1
         return turns[0]
+
+    def request_rows(self, source: Any, indices: list[int]) -> None:
+        """Make the next epoch of a source read these rows instead of those of its sampler."""
+        self._requests[id(source)] = indices
+
+    def take_request(self, source: Any) -> list[int] | None:
+        """Return the requested rows of a source's next epoch, and forget the request; None if there is none."""
+        return self._requests.pop(id(source), None)
+
+    def forbid_draws(self, node: Any) -> None:
+        """Forbid random transforms in a `map`, because its rows are cached."""
+        self._without_draws.add(id(node))
+
+    def may_draw(self, node: Any) -> bool:
+        """Return whether the transforms of a `map` may be random."""
+        return id(node) not in self._without_draws
 
     def on_close(self, closer: Callable[[], None]) -> None:
         """Register `closer`, which is called when the run ends for any reason."""
