@@ -46,7 +46,7 @@ WAYS: dict[str, dict[str, dict[str, Any]]] = {
         "recompute": {"recompute": True}, "all of it": {**OFFLOAD, "state": True, "recompute": True},
     },
 }
-SELECTED = {"gpt": ("eager", "O0", "O0, no plan", "O1", "memory_offload, offload_param", "all of it", "plain")}
+SELECTED = {"gpt": ("eager", "O0", "O0, no plan", "O1", "memory_offload, offload_param", "plain")}
 """The rows of a net that takes long; other nets have all rows."""
 HEAD = """| mode | how | MiB | of torch eager | s a step (min .. max) | of torch eager | numbers |
 |---|---|---:|---:|---:|---:|---|"""

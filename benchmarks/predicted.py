@@ -23,7 +23,7 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-PLANS = 16
+PLANS = 12
 """Plans for each number of processes."""
 STEPS = 9
 _RESULT = "PREDICTED "

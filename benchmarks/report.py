@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -26,10 +27,18 @@ BENCHMARKS = (
     "tiers", "context", "data", "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server", "tensor_parallel",
     "planning", "searching", "predicted",
 )
-ON_REQUEST = ("beside",)
-"""Benchmarks that run only if `--only` names them: they need a second tree."""
-MOST_ROUNDS = {"tiers": 2, "whole": 2}
+ON_REQUEST = ("beside", "threads")
+"""Benchmarks that run only if `--only` names them: they need a second tree, or concern the defaults of torchspore alone."""
+MOST_ROUNDS = {"tiers": 2, "whole": 2, "first_step": 2, "waiting": 2}
 """The maximum of `--rounds` for benchmarks of which a round takes minutes."""
+FIXED_OPTIONS = {
+    **{name: ["--no-compile"] for name in ("mlp", "lenet", "resnet18", "gpt")},        # graph.py compares these nets with torch.compile
+    "cache": ["branches"], "kernels": ["--nets", "elementwise"], "tuning": ["--nets", "elementwise", "--budget", "8"],
+    "searching": ["--only", "GPT, 12 layers"], "predicted": ["--picture", "docs/guides/images/predicted.svg"],
+}
+"""Options that a benchmark always has, mostly because its other cases would take longer than the page allows: an hour for all parts."""
+WITHOUT_ORACLE = ("waiting",)
+"""Benchmarks that report.py runs without MindSpore, because its epochs take minutes."""
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
 
@@ -117,7 +126,7 @@ def put(name: str, part: str, options: list[str], text: str, seconds: float) -> 
 
 
 def _hide_interpreters(options: list[str]) -> str:
-    return " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
+    return shlex.join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
 
 
 def write_page(parts: dict[str, str], complete_run: str) -> None:
@@ -149,15 +158,18 @@ def _parts() -> dict[str, str]:
 def _options_of(name: str, arguments: list[str]) -> list[str]:
     """Return the options that a benchmark declares: `--oracle PYTHON` goes only to those that compare with real MindSpore."""
     source = (HERE / f"{name}.py").read_text(encoding="utf-8")
-    declared = source + (HERE / "turns.py").read_text(encoding="utf-8") if "turns.arguments(" in source else source
+    takes_all = "turns.arguments(" in source or "training.run(" in source
+    declared = source + (HERE / "turns.py").read_text(encoding="utf-8") if takes_all else source
     options: list[str] = []
     words = iter(arguments)
     for word in words:
         option = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
+        if word == "--oracle" and name in WITHOUT_ORACLE:
+            continue
         if word == "--rounds":
             option[1] = str(min(int(option[1]), MOST_ROUNDS.get(name, sys.maxsize)))
         options += option if f'"{word}"' in declared else []
-    return options
+    return options + FIXED_OPTIONS.get(name, [])
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def comparisons(text: str) -> list[Comparison]:
             tables.append(Comparison(f"{title}: {cells[0]}", {"torch": 1.0, "torchspore": ratio}))
         elif cells and header[0] == "pipeline" and cells[1].startswith("torchspore"):
             tables += [Comparison(f"data set `{cells[0]}`, {count}", {"MindSpore and torch": ratio, "torchspore": 1.0})
-                       for count, ratio in zip(header[2:5], _numbers(cells[5]))]
+                       for count, ratio in zip(header[2:-1], _numbers(cells[-1]))]
         if not cells:
             header = [""]
     return tables

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Time to the first and to the 100th step of a training in fresh processes, with an empty cache of kernels: `python benchmarks/tiers.py`.
 
-`--nets mlp,gpt` measures some of the nets. *O1, waiting* compiles before its first step (TORCHSPORE_WAIT=1). *O1 in tiers* starts as O0
-while another process compiles. The last column compares O1 in tiers with the better of O0 and torch.compile, within each round.
+`--nets lenet,resnet18` measures other nets than `mlp,gpt`. *O1, waiting* compiles before its first step (TORCHSPORE_WAIT=1).
+*O1 in tiers* starts as O0 while another process compiles. The last column compares O1 in tiers with the better of O0 and torch.compile,
+within each round.
 """
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def start(name: str, program: str, sizes: str, folder: str) -> turns.Worker:
 
 def main() -> None:
     """Prints the table."""
-    nets = turns.selected_nets(NETS)
+    nets = turns.selected_nets(("mlp", "gpt"))
     options = turns.arguments(__doc__ or "", rounds=3)                     # a round takes minutes: sixteen processes, most of which compile
     names = [*([] if options.no_compile else [COMPILE]), O0, WAITING, TIERS]
     print(f"\n### Seconds to step 1 and to step {STEPS} of a training, the median of {options.rounds} fresh processes\n")

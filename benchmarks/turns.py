@@ -11,6 +11,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any
 
 os.environ.setdefault("TORCHSPORE_WAIT", "1")          # measure the forms of O1 and O2, and not the code that runs before they are ready
 HERE = Path(__file__).parent
-SLOW = 3.0
+FAST, SLOW, VERY_SLOW = 0.3, 1.0, 5.0
+"""Seconds of a step, which decide how often a contender runs."""
 Step = Callable[[], Any]
 Seconds = Callable[[int], float]
 """Returns the seconds of n steps."""
@@ -27,11 +29,16 @@ CLOCK = time.process_time if os.environ.get("TURNS_CLOCK") == "processor" else t
 """Seconds of wall time; TURNS_CLOCK=processor counts the processor time of all threads, which a loaded machine changes less."""
 
 
+class TooSlow(Exception):
+    """A process needed longer than its limit until the end of its first step."""
+
+
 class Worker:
     """Steps in another process: `worker` is a file of this folder that answers the seconds of n steps."""
 
     def __init__(
         self, python: str, worker: str, *arguments: str, environment: dict[str, str] | None = None, waits: bool = True,
+        limit: float | None = None,
     ) -> None:
         self._process = subprocess.Popen(
             [python, str(HERE / worker), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -40,11 +47,22 @@ class Worker:
         self.first = 0.0
         """Seconds of the first step, including compilation, if the worker reports them."""
         if waits:
-            self.ready()
+            self.ready(limit)
 
-    def ready(self) -> Worker:
-        """Wait for the first step."""
-        self.first = self.answer()
+    def ready(self, limit: float | None = None) -> Worker:
+        """Wait for the first step. Kill the process and raise TooSlow if it takes longer than `limit` seconds from the start."""
+        limit = limit or threading.TIMEOUT_MAX
+        started, alarm = time.monotonic(), threading.Timer(limit, self._kill)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            self.first = self.answer()
+        except RuntimeError as error:
+            if time.monotonic() - started >= limit:
+                raise TooSlow(f"more than {limit:g} s") from error
+            raise
+        finally:
+            alarm.cancel()
         return self
 
     def seconds(self, steps: int) -> float:
@@ -76,8 +94,11 @@ class Worker:
 
     def close(self) -> None:
         """Kill the process and its children."""
-        os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
         self._process.wait()
+
+    def _kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def measure_stopped(started: dict[Any, Worker], rounds: int, steps: Callable[[Any], int] = lambda _: 1) -> dict[Any, list[float]]:
@@ -132,7 +153,7 @@ def compare(
 ) -> dict[str, list[float]]:
     """Print a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio.
 
-    Return the seconds of a step, one for each round. A contender slower than SLOW seconds runs in two rounds.
+    Return the seconds of a step, one for each round. Slow contenders run in fewer rounds (`measure`).
     """
     times = measure(contenders, seconds, rounds)
     factor = {"ms": 1e3, "us": 1e6}[unit]
@@ -144,15 +165,22 @@ def compare(
 
 
 def measure(contenders: dict[str, Seconds], seconds: float, rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of a step of each contender in each round; a contender slower than SLOW seconds runs in two rounds."""
+    """Return the seconds of a step of each contender in each round.
+
+    A contender faster than FAST seconds runs four more steps before the first round. One slower than SLOW seconds runs in two rounds.
+    One slower than VERY_SLOW seconds runs once, before the rounds.
+    """
     steps, turns_of = {}, {}
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     for name, run in contenders.items():
         step_time = run(1)
-        if step_time < SLOW:
+        if step_time < FAST:
             run(2)
             step_time = run(2) / 2
-        steps[name], turns_of[name] = max(1, int(seconds / max(step_time, 1e-7))), rounds if step_time < SLOW else min(2, rounds)
-    times: dict[str, list[float]] = {name: [] for name in contenders}
+        if step_time > VERY_SLOW:
+            times[name].append(step_time)
+        steps[name] = max(1, int(seconds / max(step_time, 1e-7)))
+        turns_of[name] = rounds if step_time < SLOW else min(2, rounds) if step_time < VERY_SLOW else 0
     for turn in range(rounds):
         for name, run in contenders.items():
             if turn < turns_of[name]:

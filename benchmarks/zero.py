@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory and time of a step of semi_auto_parallel with the parallel optimizer (ZeRO 1 to 3) beside torch's; the exchanges of each graph.
 
-    python benchmarks/zero.py [--ranks 2,4,8] [--levels 1,2,3] [--layers 16] [--width 768] [--repeats 1]
+    python benchmarks/zero.py [--ranks 2,4] [--levels 1,2,3] [--layers 16] [--width 768] [--repeats 1]
 
 Each level has the counterpart of torch that splits the same values: level 1 (states of the optimizer) DDP with ZeroRedundancyOptimizer,
 level 2 (also gradients) FSDP2 with reshard_after_forward=False, level 3 (also weights) FSDP2. Each row is a separate run. Memory is the
@@ -151,7 +151,7 @@ def main() -> None:
         serve(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", default="2,4,8")
+    parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--levels", default="1,2,3")
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--width", type=int, default=768)

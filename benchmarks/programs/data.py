@@ -16,7 +16,7 @@ WORDS = [f"word{n}" for n in range(1000)]
 
 def rows(folder: Path, workers: int):
     """Return small arrays after two light transforms."""
-    data = np.random.RandomState(0).randint(0, 256, (16384, 28, 28, 1)).astype(np.uint8)
+    data = np.random.RandomState(0).randint(0, 256, (8192, 28, 28, 1)).astype(np.uint8)
     dataset = ds.NumpySlicesDataset({"image": data, "label": np.arange(len(data))}, shuffle=True, num_parallel_workers=workers)
     steps = [vision.Rescale(1 / 255, 0.0), vision.HWC2CHW()]
     return dataset.map(steps, ["image"], num_parallel_workers=workers).batch(64, num_parallel_workers=workers), len(data)
@@ -24,7 +24,7 @@ def rows(folder: Path, workers: int):
 
 def function(folder: Path, workers: int):
     """Return rows after a Python function."""
-    data = np.random.RandomState(0).rand(16384, 32).astype(np.float32)
+    data = np.random.RandomState(0).rand(8192, 32).astype(np.float32)
     dataset = ds.NumpySlicesDataset({"x": data}, shuffle=True, num_parallel_workers=workers)
     return dataset.map(lambda x: x * 2 + 1, ["x"], num_parallel_workers=workers).batch(64, num_parallel_workers=workers), len(data)
 

@@ -33,7 +33,7 @@ def loader(items, function, workers: int, batch: int, shuffle: bool):
 
 
 def rows(folder: Path, workers: int):
-    data = np.random.RandomState(0).randint(0, 256, (16384, 28, 28, 1)).astype(np.uint8)
+    data = np.random.RandomState(0).randint(0, 256, (8192, 28, 28, 1)).astype(np.uint8)
     both = list(zip(data, range(len(data))))
 
     def scaled(row):
@@ -43,7 +43,7 @@ def rows(folder: Path, workers: int):
 
 
 def function(folder: Path, workers: int):
-    return loader(np.random.RandomState(0).rand(16384, 32).astype(np.float32), lambda x: x * 2 + 1, workers, 64, True)
+    return loader(np.random.RandomState(0).rand(8192, 32).astype(np.float32), lambda x: x * 2 + 1, workers, 64, True)
 
 
 def _pictures(folder: Path):
