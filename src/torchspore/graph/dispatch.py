@@ -9,7 +9,7 @@ from torchspore.base import tracebacks
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import current_operator, thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.tensors import change_counters, torch_interop

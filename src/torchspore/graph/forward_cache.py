@@ -19,7 +19,8 @@ import torch
 
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import gradient_hooks
-from torchspore.engine.autograd.grad import GradFrame, differentiate, follow
+from torchspore.engine.autograd.grad import differentiate, follow
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.integer_gradients import is_integer
 from torchspore.engine.autograd.leaves import is_differentiable, new_leaf
@@ -222,6 +223,8 @@ def gradients(
 ) -> tuple[Any, list[Any], list[Any]]:
     """Return the result of `differentiate(call, ...)`, from the last forward pass of `function` if its record can be used."""
     around = frame()
+    if around is None and FORWARDS not in getattr(function, "__dict__", ()):                # nearly all calls
+        return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
     if isinstance(around, Forward):
         around.takes_gradients()
     forward = _stored_forward(around, function, tuple(args), kwargs)

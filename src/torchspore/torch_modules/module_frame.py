@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import thread_state
 from torchspore.engine.random import generators, operator_streams
 from torchspore.engine.tensors import tree

@@ -1,6 +1,7 @@
 """The C++ short paths of operators: their results are those of Python bit for bit, and they leave to Python what they do not support."""
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -182,7 +183,7 @@ TAKEN: dict[str, tuple[Any, ...]] = {
 
 def test_every_short_path_runs() -> None:
     names = {name for name in dir(operators._library) if not name.startswith("_")} - {
-        "configure", "argument_form", "graph_inputs", "graph_result", "new_leaves"}
+        "configure", "intercept", "argument_form", "graph_inputs", "graph_result", "new_leaves", "leaf_gradients"}
     assert names == set(TAKEN)
     Tensor(X) + 1                                             # the first operator of a process reports itself and takes the long path
     assert [name for name, arguments in TAKEN.items() if operators.short_path(name)(*arguments) is None] == []      # type: ignore[misc]
@@ -201,6 +202,27 @@ def test_leaves_of_weights() -> None:
     assert new_leaves(iter(weights)) is None and new_leaves() is None                                               # type: ignore[misc]
     with InPython():
         assert new_leaves(weights) is None                    # type: ignore[misc]
+
+
+def test_calls_from_c_need_no_frame_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python calls operators such as `x + y` from C: the short path runs first, and the form in Python for other operands."""
+    def in_python(*arguments: Any) -> Any:
+        return "in Python"
+
+    x = Tensor(X)
+    calls: list[tuple[Any, Callable[[], Any], Callable[[], Any]]] = [
+        (Tensor.__add__, lambda: x + x, lambda: x + "a"), (Tensor.__matmul__, lambda: x[:, 0] @ x[0, 0], lambda: x @ 2),
+        (Tensor.__getitem__, lambda: x[0], lambda: x[x > 0]),
+        (ops.relu, lambda: next(map(ops.relu, [x])), lambda: next(map(ops.relu, [1]))),
+    ]
+    for operator, with_short_path, without in calls:
+        assert inspect.isfunction(operator) and inspect.signature(operator) == inspect.signature(operator.in_python)    # type: ignore[attr-defined]
+        expected = outcome(lambda x, call=with_short_path: call(), x)           # type: ignore[misc]
+        with monkeypatch.context() as patch:
+            patch.setattr(operator, "in_python", in_python)
+            assert outcome(lambda x, call=with_short_path: call(), x) == expected                       # type: ignore[misc]
+            assert without() == "in Python"
+    assert type(ops.relu(input=x)) is Tensor
 
 
 def test_what_is_left_to_python() -> None:

@@ -5,6 +5,7 @@ runs in PyNative mode are states of a thread: in torch's threads a program's `bp
 """
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -14,6 +15,13 @@ import torch
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import Composite, TensorBase, raw
 from torchspore.engine.torch_internals.static_symbols import static_symbols
+
+_autograd_grad, _LOG = torch.autograd.grad, logging.getLogger("torch.autograd.graph")
+
+
+def is_observed() -> bool:
+    """Return whether other code has replaced `torch.autograd.grad`, or the log of torch's backward passes is on."""
+    return torch.autograd.grad is not _autograd_grad or _LOG.isEnabledFor(logging.DEBUG)
 
 
 def in_callers_thread(has_seeds: bool = False) -> AbstractContextManager[Any]:

@@ -1,4 +1,4 @@
-"""Gradients: a frame in which chosen Tensors represent leaves of torch.autograd. Nested transforms keep the outer graph.
+"""Gradients of calls: leaves of torch.autograd represent the chosen Tensors (`gradient_frame`). Nested transforms keep the outer graph.
 
 Parameters require no grad outside of it. Assignments are written back when a transform ends: gradients use the values that were read.
 """
@@ -7,273 +7,33 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 import torch
 
 from torchspore.base.text import message
-from torchspore.blackbox import marks
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import backward_pass, gradient_errors, integer_gradients
-from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
+from torchspore.engine.autograd.gradient_frame import GradFrame
+from torchspore.engine.autograd.gradient_listeners import LISTENERS
 from torchspore.engine.autograd.leaves import leaf_of, new_leaves
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.formulas import row_gradients as rows_module
 from torchspore.engine.memory import offload
+from torchspore.engine.native import operators
 from torchspore.engine.tensors import torch_aliases
-from torchspore.engine.tensors.in_place_versions import Extent, Versions, base_of
-from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, is_recording, raw, tensors, transform, wrap
+from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording, raw, tensors, transform, wrap
 from torchspore.engine.tensors.torch_interop import entered
 from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.no_grad import NoGrad, recording_gradients
+from torchspore.engine.torch_internals.torch_private import set_grad_enabled
 
 tape_gradients: Callable[..., Any] = backward_pass.compute_gradients
 """Computes gradients; `graph.control_flow.gradient_presence` replaces it by a function that handles branches and loops in a graph."""
 
-
-class GradFrame(Frame):
-    """Hands out leaves for the Tensors that gradients are wanted of."""
-
-    records = True
-    _block: integer_gradients.Block | None = None
-    _versions: Versions | None = None                 # from the first write on
-    _watch: torch_aliases.Watch | None = None
-
-    def __init__(self) -> None:
-        self._values: dict[int, torch.Tensor] = {}
-        self._frozen: dict[int, torch.Tensor] = {}
-        """With `heeds_flags`: substitutes of Parameters with `requires_grad=False`, by their ids; reads are detached from them."""
-        self.heeds_flags = False
-        self._weights: list[TensorBase] = []          # keeps the ids in `_values` from being used again
-        self._modified: dict[int, TensorBase] = {}
-        self._attributes: list[tuple[Any, str]] = []
-        self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
-        """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
-        self.cut: dict[int, tuple[GradientListener, torch.Tensor]] = {}
-        """By the ids of weights whose gradients are split among processes: their leaves, and the listener that created each leaf."""
-
-    def substitute(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
-        """From now on `leaf` is computed with where `tensor` is read."""
-        is_parameter = getattr(tensor, "__parameter__", False)          # packages set the attribute on their Tensors too
-        is_frozen = self.heeds_flags and is_parameter and tensor.__dict__.get("_requires_grad") is False
-        (self._frozen if is_frozen else self._values)[id(tensor)] = leaf
-        self.lookup = None if is_frozen else self.lookup
-        self._weights.append(tensor)
-
-    def substitute_all(self, weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> None:
-        """Call `substitute` for all `weights`, none of which has `requires_grad=False`."""
-        self._values.update(leaves)
-        self._weights.extend(weights)
-
-    def flag_set(self, parameter: TensorBase, requires_grad: bool) -> None:
-        if self.heeds_flags:
-            before, after = (self._frozen, self._values) if requires_grad else (self._values, self._frozen)
-            if id(parameter) in before:
-                after[id(parameter)] = before.pop(id(parameter))
-                self.lookup = None
-
-    def leaf_ids(self) -> set[int]:
-        """Return the ids of the torch tensors that this frame hands out for Tensors."""
-        return {id(value) for value in (*self._values.values(), *self._frozen.values())}
-
-    def frozen_leaf_ids(self) -> set[int]:
-        """Return the ids of the leaves that have no gradient, because their Parameters have `requires_grad=False` now."""
-        return {id(leaf) for leaf in self._frozen.values()}
-
-    def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        value = self._values.get(id(tensor))
-        if value is None:
-            if self._frozen and id(tensor) in self._frozen:
-                value = self._frozen[id(tensor)]
-                return (value if self._versions is None else self._present(value)).detach()
-            if self.outer is None and not self.cut and self.__class__ is GradFrame:
-                value = tensor._t                       # the most frequent case takes no further call
-            else:
-                value = self.initial_value(tensor)
-        return value if self._versions is None else self._present(value)
-
-    def _present(self, value: torch.Tensor) -> torch.Tensor:
-        """Return the present value of memory, after the first write."""
-        assert self._versions is not None
-        return self._versions.read(value) if self._watch is None else self._watch.read(value, self._versions)
-
-    def initial_value(self, tensor: TensorBase) -> torch.Tensor:
-        """Return the value at the beginning of the frame of `tensor`, which has no substitute yet."""
-        return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
-
-    def _cut(self, tensor: TensorBase) -> torch.Tensor:
-        """Return a substitute that is created at its first use, so that its gradient is reduced as soon as it exists."""
-        listener, leaf = self.cut[id(tensor)]
-        value = listener.replace_weight(tensor, leaf, Frame.resolve(self, tensor))
-        self.substitute(tensor, value)
-        return value
-
-    def begin_part(self) -> None:
-        """Create new substitutes for weights whose gradients are split, so that the sum so far is split separately."""
-        for key in self.cut:
-            if key not in self._modified:
-                self._values.pop(key, None)
-
-    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        before = raw(tensor)
-        value = value.expand(before.shape).to(before.dtype)
-        if getattr(tensor, "__parameter__", False):
-            value = integer_gradients.assigned(before, value.detach().clone())
-        elif value._base is None and not value.requires_grad:
-            value = value.clone()
-        versions, memory = self._begin_write(tensor), self._memory(tensor)
-        versions.replace(memory, torch_aliases.lend(value, versions, base_of(memory)))
-        self._end_write(tensor)
-
-    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        versions = self._begin_write(tensor)
-        if getattr(tensor, "__parameter__", False):
-            before = raw(tensor)
-            value = before.detach().clone()
-            with torch.no_grad():
-                change(value)
-            versions.replace(self._memory(tensor), integer_gradients.assigned(before, value))
-        else:
-            versions.change(self._memory(tensor), change)
-        self._end_write(tensor)
-
-    def _memory(self, tensor: TensorBase) -> torch.Tensor:
-        """The torch tensor that writes into `tensor` go to."""
-        value = self._substitute_of(tensor)
-        return self.initial_value(tensor) if value is None else value
-
-    def _substitute_of(self, tensor: TensorBase) -> torch.Tensor | None:
-        value = self._values.get(id(tensor))
-        return self._frozen.get(id(tensor)) if value is None else value
-
-    def _begin_write(self, tensor: TensorBase) -> Versions:
-        self._modified[id(tensor)] = tensor
-        self._weights.append(tensor)
-        if self._versions is None:
-            self.lookup, self._versions, self._watch = None, Versions(), torch_aliases.Watch()
-        if self._watch is not None:
-            self._watch.begin_write(self, base_of(self._memory(tensor)), self._versions)
-        return self._versions
-
-    def _end_write(self, tensor: TensorBase) -> None:
-        """Forgets the memory that may be the same, as a branch or loop of a graph decides."""
-        assert self._versions is not None
-        if self.settles:
-            return
-        around = self.outer
-        while around is not None and not around.is_part:
-            around = around.outer
-        for other, reason in self.aliases(self.origin(base_of(self._memory(tensor)))):
-            if around is not None:
-                raise reason                   # inside of a branch the other memory has another name
-            self._versions.forget(other, reason)
-
-    def origin(self, base: torch.Tensor) -> torch.Tensor:
-        return super().origin(base if self._versions is None else self._versions.origin(base))
-
-    def extent(self, t: torch.Tensor) -> Extent:
-        if self.outer is None:
-            return super().extent(t)
-        base = base_of(t)
-        key, start = self.outer.extent(base if self._versions is None else self._versions.origin(base))
-        return key, start + t.storage_offset() - base.storage_offset()
-
-    def forget(self, base: torch.Tensor, reason: BaseException) -> None:
-        if self._versions is None:
-            self.lookup, self._versions = None, Versions()
-        self._versions.forget(base, reason)
-
-    def known_out(self, tensor: TensorBase) -> Any:
-        if self._versions is not None and self._versions.has(base_of(self._memory(tensor))):
-            return None
-        return super().known_out(tensor)
-
-    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
-        self._values.pop(id(tensor), None)
-        self._frozen.pop(id(tensor), None)
-        self._modified.pop(id(tensor), None)
-        super().rebind(tensor, t)
-
-    def host(self, tensor: TensorBase) -> torch.Tensor:
-        value = self._substitute_of(tensor)
-        if value is None:
-            value = super().host(tensor)
-        return value if self._versions is None else self._present(value)
-
-    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
-        if any(True for _ in tensors(value)):
-            self._attributes.append((owner, name))
-        super().attribute_set(owner, name, value)
-
-    def rows(self, leaf: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor | None:
-        """Return the rows of a weight at `indices` (n,) with a separate gradient; None if `leaf` is not a weight of this transform.
-
-        `values` are the rows, if the weight's own tensor does not contain them.
-        """
-        rows_taken = self.taken.get(id(leaf))
-        if rows_taken is None:
-            return None
-        rows = (leaf.detach().index_select(0, indices.long()) if values is None else values.detach()).requires_grad_()
-        rows_taken.append((indices, rows))
-        return rows
-
-    def __enter__(self) -> None:
-        GradFrame.begin_block(self)
-        super().__enter__()
-        if self.__class__ is GradFrame and not (self.cut or self._frozen or self._versions):
-            self.look_up_in(self._values)
-
-    def look_up_in(self, values: dict[int, torch.Tensor]) -> None:
-        """Let operators read the substitutes from `values`, by the ids of Tensors, until one of them writes, if nothing else is needed."""
-        if self.outer is None and self.rules is None and not marks.is_enabled:
-            self.lookup = values.get
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            if self._watch is not None:
-                self._watch.close()
-        finally:
-            self.lookup = None
-            super().__exit__(*error)
-            block, self._block = self._block, None
-            if block is not None:
-                block.__exit__(*error)
-        if error[0] is not None and self.__class__ is GradFrame and issubclass(error[0], Exception):
-            with torch.set_grad_enabled(nested := is_recording()):
-                self.finish((), nested)                    # the program may catch the error
-
-    def begin_block(self) -> None:
-        self._block = integer_gradients.Block()
-        self._block.__enter__()
-
-    def finish(self, result: Any, nested: bool) -> None:
-        """Write assigned values back and, in the outermost transform, detach what leaves it from the graph."""
-        if self._versions is not None:
-            self._write_back(self._versions, nested)
-        if not nested:
-            cut(result)
-            for owner, name in self._attributes:
-                cut(getattr(owner, name, None))
-
-    def write_base(self, owner: TensorBase, value: torch.Tensor) -> None:
-        """Write the last value of `owner` around this frame."""
-        Frame.write(self, owner, value)
-
-    def _write_back(self, versions: Versions, nested: bool) -> None:
-        owners = {id(leaf): tensor for tensor in self._weights if (leaf := self._substitute_of(tensor)) is not None}
-        owners.update({id(t): tensor for tensor in self._modified.values() if base_of(t := self._memory(tensor)) is t})
-        around = self.outer if self.outer is not None else self
-        around.settles = True
-        try:
-            for base, value in list(versions.written()):
-                owner = owners.get(id(base))
-                self.write_base(wrap(base) if owner is None else owner, value if nested else value.detach())
-        finally:
-            around.settles = False
-        for base, reason in versions.unknown():
-            owner = owners.get(id(base))
-            Frame.forget(self, base if owner is None else base_of(Frame.resolve(self, owner)), reason)
+_leaf_gradients = operators.short_path("leaf_gradients")
 
 
 def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
@@ -287,12 +47,6 @@ def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor 
         return rows
     return table.index_select(0, indices.long()) if values is None else values
 
-
-def cut(value: Any) -> None:
-    """Detaches every Tensor in `value` from the graph that made it."""
-    for tensor in tensors(value):
-        if tensor._t.requires_grad or integer_gradients.shadow(tensor._t) is not None:
-            tensor._t = tensor._t.detach()
 
 
 def is_differentiating() -> bool:
@@ -328,6 +82,10 @@ def differentiate(
     `has_aux` only the first value of the result is differentiated.
     """
     check_is_seen()
+    if sens is None and not keywords and frame() is None:                  # most calls
+        results = _differentiate_outermost(function, arguments, positions, weights, has_aux)
+        if results is not None:
+            return results
     nested = is_recording()
     if TRAINING_START.hook is not None and not nested and frame() is None:
         TRAINING_START.hook()
@@ -339,7 +97,7 @@ def differentiate(
     with recording_gradients():
         leaves = _weight_leaves(frame_, weights, nested)
         if not nested:
-            frame_.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
+            frame_.offer_rows(leaves.values())
         inputs: list[Any] = []
         taken = dict(leaves)
         if not frame_.heeds_flags:                 # in a graph, a Tensor that is also another argument has a gradient for each of them
@@ -369,6 +127,58 @@ def differentiate(
         if observe is not None:
             observe([g._t if isinstance(g, TensorBase) else None for g in by_weight])
     return result, by_position, by_weight
+
+
+def _differentiate_outermost(
+    function: Callable[..., Any], arguments: Sequence[Any], positions: Sequence[int | str], weights: Sequence[TensorBase], has_aux: bool,
+) -> tuple[Any, list[Any], list[Any]] | None:
+    """Return what `differentiate` returns for a call outside of all frames; None if its gradients need more than leaves of Tensors."""
+    local = thread_state.local
+    if LISTENERS or TRAINING_START.hook is not None or torch.is_inference_mode_enabled():
+        return None
+    if STORE.graph_mode or local.in_pynative or local.breaks or STORE.get("memory_offload"):
+        return None
+    inputs = [arguments[position] for position in positions]        # type: ignore[index]
+    requested = [*inputs, *weights] if inputs else weights
+    leaves = new_leaves(requested)
+    if leaves is None or len(leaves) < len(requested):              # a Tensor that occurs twice has a gradient for each position
+        return None
+    count, gradient_frame = len(inputs), GradFrame()
+    gradient_frame.heeds_flags = True
+    gradient_frame.substitute_all(requested, leaves)
+    gradient_frame.offer_rows(islice(leaves.values(), count, None))
+    was_recording = torch.is_grad_enabled()
+    set_grad_enabled(True)
+    try:
+        with gradient_frame:
+            result = function(*arguments)
+            if not isinstance(result, TensorBase):
+                result = entered(result)
+            differentiated = result[0] if has_aux else result
+            gradients = _gradients_of_leaves(differentiated, leaves, gradient_frame)
+            if gradients is None:
+                listed = list(leaves.values())
+                by_position, by_weight = follow(differentiated, listed[:count], listed[count:], gradient_frame, None, False)
+            else:
+                by_position, by_weight = gradients[:count], gradients[count:]
+        set_grad_enabled(False)
+        gradient_frame.finish(result, False)
+    finally:
+        set_grad_enabled(was_recording)
+    return result, by_position, by_weight
+
+
+def _gradients_of_leaves(result: Any, leaves: dict[int, torch.Tensor], gradient_frame: GradFrame) -> list[Any] | None:
+    """Return the gradients of a loss by all leaves in one call of C++; None for other results, and where other code takes part."""
+    if _leaf_gradients is None or not isinstance(result, TensorBase) or torch_aliases.open_watches:
+        return None
+    if not gradient_frame.has_first_leaves() or backward_pass.is_observed():
+        return None
+    try:
+        gradients: list[Any] | None = _leaf_gradients(raw(result), leaves)
+    except RuntimeError as cause:
+        raise gradient_errors.translated(cause) from None
+    return gradients
 
 
 def _weight_leaves(frame: GradFrame, weights: Sequence[TensorBase], nested: bool) -> dict[int, torch.Tensor]:

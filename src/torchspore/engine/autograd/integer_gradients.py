@@ -179,6 +179,11 @@ class Block:
             begin()                                    # what came out of the block has shadows
 
 
+def is_in_block() -> bool:
+    """Return whether this thread is in a block, which has begun."""
+    return _local.block is not None
+
+
 def is_following() -> bool:
     """Return whether shadows are computed in this thread."""
     return _local.is_followed

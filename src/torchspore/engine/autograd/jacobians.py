@@ -8,7 +8,8 @@ import torch
 
 from torchspore.engine.autograd import grad
 from torchspore.engine.autograd.backward_pass import compute_gradients
-from torchspore.engine.autograd.grad import GradFrame, check_is_seen, enter_inputs, tensors_of
+from torchspore.engine.autograd.grad import check_is_seen, enter_inputs, tensors_of
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors.tensor import is_recording, raw, tensors
 from torchspore.engine.tensors.torch_interop import entered

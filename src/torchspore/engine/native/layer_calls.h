@@ -122,41 +122,4 @@ PyObject* batch_norm(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return result(is_small(t[0]), [&] { return at::batch_norm(t[0], t[3], t[4], t[1], t[2], false, momentum, epsilon, false); });
 }
 
-// new_leaves(weights): a dict from the ids of Tensors of floating-point numbers to leaves of autograd that share their memory, or None.
-PyObject* new_leaves(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  if (count != 1 || (!PyTuple_CheckExact(arguments[0]) && !PyList_CheckExact(arguments[0]))) return Py_NewRef(Py_None);
-  if (engine_names == nullptr || runs_python()) return Py_NewRef(Py_None);
-  const Py_ssize_t length = PySequence_Fast_GET_SIZE(arguments[0]);
-  std::vector<at::Tensor> tensors;
-  tensors.reserve(length);
-  for (Py_ssize_t number = 0; number < length; ++number) {
-    PyObject* weight = PySequence_Fast_GET_ITEM(arguments[0], number);
-    if (!is_tensor(weight)) return Py_NewRef(Py_None);
-    PyObject** attributes = _PyObject_GetDictPtr(weight);
-    if (attributes != nullptr && *attributes != nullptr && PyDict_GetItemWithError(*attributes, name_requires_grad) == Py_False) {
-      return Py_NewRef(Py_None);                            // a frame handles weights without gradients
-    }
-    PyObject* object = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(weight) + slot_offset);
-    if (object == nullptr || !THPVariable_CheckExact(object)) return Py_NewRef(Py_None);
-    const at::Tensor& t = THPVariable_Unpack(object);
-    const bool is_differentiable = c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type());
-    if (!is_differentiable || t.requires_grad() || t.is_inference()) return Py_NewRef(Py_None);
-    tensors.push_back(t);
-  }
-  PyObject* leaves = [&]() -> PyObject* {
-    HANDLE_TH_ERRORS
-    THPObjectPtr dict{PyDict_New()};
-    if (!dict) return nullptr;
-    for (Py_ssize_t number = 0; number < length; ++number) {
-      at::Tensor leaf = tensors[number].detach();
-      leaf.set_requires_grad(true);
-      THPObjectPtr key{PyLong_FromVoidPtr(PySequence_Fast_GET_ITEM(arguments[0], number))}, value{THPVariable_Wrap(std::move(leaf))};
-      if (!key || !value || PyDict_SetItem(dict.get(), key.get(), value.get()) < 0) return nullptr;
-    }
-    return dict.release();
-    END_HANDLE_TH_ERRORS
-  }();
-  return leaves != nullptr ? leaves : left_to_python();
-}
-
 }  // namespace

@@ -3,11 +3,11 @@
 // A function of this file takes the arguments of an operator (engine/native/operators.py lists which) and returns its result, a Tensor. It
 // returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
 // the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
+#include "gradient_calls.h"
 #include "graph_calls.h"
 #include "layer_calls.h"
 #include "tensor_access.h"
 
-#include <ATen/ScalarOps.h>
 #include <ATen/TensorIndexing.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/add.h>
@@ -32,7 +32,6 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/neg.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/reshape.h>
 #include <ATen/ops/rsqrt.h>
@@ -46,7 +45,7 @@
 #include <ATen/ops/sub.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros_like.h>
+#include <cstring>
 
 namespace {
 
@@ -71,25 +70,6 @@ enum class Number { refused, as_tensor, as_scalar };      // how torch's functio
 
 using Pair = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
 using WithScalar = at::Tensor (*)(const at::Tensor&, const at::Scalar&);
-
-// Reads an int of 64 bits or a float; neither bools nor instances of subclasses.
-bool read_number(PyObject* value, at::Scalar& number) {
-  if (PyFloat_CheckExact(value)) {
-    number = PyFloat_AS_DOUBLE(value);
-    return true;
-  }
-  int overflow = 0;
-  if (!PyLong_CheckExact(value)) return false;
-  number = static_cast<int64_t>(PyLong_AsLongLongAndOverflow(value, &overflow));
-  return overflow == 0;
-}
-
-// The tensor that torch makes of a number among the operands; its dtype does not promote.
-at::Tensor number_tensor(const at::Scalar& number) {
-  at::Tensor t = at::scalar_to_tensor(number);
-  t.unsafeGetTensorImpl()->set_wrapped_number(true);
-  return t;
-}
 
 bool is_real(c10::ScalarType type) { return type == c10::ScalarType::Float || type == c10::ScalarType::Double; }
 
@@ -333,40 +313,101 @@ PyObject* configure(PyObject*, PyObject* arguments) {
   number_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(number));
   engine_names = Py_NewRef(names);
   thread_state = Py_NewRef(state);
+  PyObject* threads = PyImport_ImportModule("_thread");
+  PyObject* local = threads == nullptr ? nullptr : PyObject_GetAttrString(threads, "_local");
+  has_native_state = local != nullptr && PyType_Check(local) && PyType_IsSubtype(Py_TYPE(state), reinterpret_cast<PyTypeObject*>(local));
+  PyErr_Clear();
+  Py_XDECREF(threads);
+  Py_XDECREF(local);
   Py_RETURN_NONE;
 }
 
+// Runs in place of a function of Python that C calls, as Python does for `x + y`: the short path, then the form in Python.
 template <PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)>
-constexpr PyMethodDef method(const char* name) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL, nullptr};
+PyObject* call_operator(PyObject* callable, PyObject* const* arguments, size_t count, PyObject* keywords) {
+  if (keywords == nullptr || PyTuple_GET_SIZE(keywords) == 0) {
+    PyObject* out = function(nullptr, arguments, PyVectorcall_NARGS(count));
+    if (out != Py_None) return out;
+    Py_DECREF(out);
+  }
+  PyObject* attributes = reinterpret_cast<PyFunctionObject*>(callable)->func_dict;
+  PyObject* in_python = attributes == nullptr ? nullptr : PyDict_GetItemWithError(attributes, name_in_python);
+  if (in_python == nullptr) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_AttributeError, "an operator with a short path lacks in_python");
+    return nullptr;
+  }
+  Py_INCREF(in_python);
+  PyObject* out = PyObject_Vectorcall(in_python, arguments, count, keywords);
+  Py_DECREF(in_python);
+  return out;
 }
 
-PyMethodDef methods[] = {
-    {"configure", configure, METH_VARARGS, nullptr},
-    method<binary<Number::as_tensor, add_tensors>>("add"), method<binary<Number::as_tensor, subtract_tensors>>("sub"),
-    method<binary<Number::as_tensor, at::mul>>("mul"), method<binary<Number::as_tensor, at::div>>("div"), method<rsub>("rsub"),
-    method<rdiv>("rdiv"), method<binary<Number::refused, at::maximum>>("maximum"),
-    method<binary<Number::refused, at::minimum>>("minimum"), method<binary<Number::refused, at::matmul, nullptr, true>>("matmul"),
-    method<comparison<at::eq, at::eq>>("equal"), method<comparison<at::ne, at::ne>>("not_equal"),
-    method<comparison<at::lt, at::lt>>("less"), method<comparison<at::le, at::le>>("less_equal"),
-    method<comparison<at::gt, at::gt>>("greater"), method<comparison<at::ge, at::ge>>("greater_equal"),
-    method<unary<at::relu>>("relu"), method<unary<at::exp>>("exp"), method<unary<at::log>>("log"), method<unary<at::sqrt>>("sqrt"),
-    method<unary<at::rsqrt>>("rsqrt"), method<unary<at::square>>("square"), method<unary<at::abs>>("abs"), method<unary<at::neg>>("neg"),
-    method<unary<at::tanh>>("tanh"), method<unary<at::sigmoid>>("sigmoid"), method<unary<at::sin>>("sin"), method<unary<at::cos>>("cos"),
-    method<unary<at::erf>>("erf"), method<unary<at::floor>>("floor"),
-    method<with_ints<reshaped>>("x.reshape"), method<with_tuple<reshaped>>("reshape"), method<with_ints<permuted>>("x.permute"),
-    method<with_tuple<permuted>>("permute"), method<transpose>("x.transpose"), method<squeeze>("squeeze"), method<swapaxes>("swapaxes"),
-    method<expand_dims>("expand_dims"), method<reverse_axes>("x.T"), method<reduction<sum_of_all, sum_along>>("sum"),
-    method<reduction<mean_of_all, mean_along>>("mean"), method<extreme<at::amax>>("x.max"), method<extreme<at::amin>>("x.min"),
-    method<filled_like<0>>("zeros_like"), method<filled_like<1>>("ones_like"), method<softmax>("softmax"), method<dense>("dense"),
-    method<layer_norm>("layer_norm"), method<conv2d>("conv2d"), method<batch_norm>("batch_norm"), method<joined<concatenate>>("cat"), method<joined<stack_tensors>>("stack"), method<getitem>("x[]"),
-    method<new_leaves>("new_leaves"),
-    method<argument_form>("argument_form"), method<graph_inputs>("graph_inputs"),
-    method<graph_result>("graph_result"),
-    {nullptr, nullptr, 0, nullptr},
+// A function of this file as a method of the module, and as a function of Python calls it that `intercept` got.
+struct Path {
+  PyMethodDef method;
+  vectorcallfunc call;
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "torchspore_operators", nullptr, -1, methods};
+template <PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)>
+Path path(const char* name) {
+  return {{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL, nullptr}, call_operator<function>};
+}
+
+const Path paths[] = {
+    path<binary<Number::as_tensor, add_tensors>>("add"), path<binary<Number::as_tensor, subtract_tensors>>("sub"),
+    path<binary<Number::as_tensor, at::mul>>("mul"), path<binary<Number::as_tensor, at::div>>("div"), path<rsub>("rsub"),
+    path<rdiv>("rdiv"), path<binary<Number::refused, at::maximum>>("maximum"),
+    path<binary<Number::refused, at::minimum>>("minimum"), path<binary<Number::refused, at::matmul, nullptr, true>>("matmul"),
+    path<comparison<at::eq, at::eq>>("equal"), path<comparison<at::ne, at::ne>>("not_equal"),
+    path<comparison<at::lt, at::lt>>("less"), path<comparison<at::le, at::le>>("less_equal"),
+    path<comparison<at::gt, at::gt>>("greater"), path<comparison<at::ge, at::ge>>("greater_equal"),
+    path<unary<at::relu>>("relu"), path<unary<at::exp>>("exp"), path<unary<at::log>>("log"), path<unary<at::sqrt>>("sqrt"),
+    path<unary<at::rsqrt>>("rsqrt"), path<unary<at::square>>("square"), path<unary<at::abs>>("abs"), path<unary<at::neg>>("neg"),
+    path<unary<at::tanh>>("tanh"), path<unary<at::sigmoid>>("sigmoid"), path<unary<at::sin>>("sin"), path<unary<at::cos>>("cos"),
+    path<unary<at::erf>>("erf"), path<unary<at::floor>>("floor"),
+    path<with_ints<reshaped>>("x.reshape"), path<with_tuple<reshaped>>("reshape"), path<with_ints<permuted>>("x.permute"),
+    path<with_tuple<permuted>>("permute"), path<transpose>("x.transpose"), path<squeeze>("squeeze"), path<swapaxes>("swapaxes"),
+    path<expand_dims>("expand_dims"), path<reverse_axes>("x.T"), path<reduction<sum_of_all, sum_along>>("sum"),
+    path<reduction<mean_of_all, mean_along>>("mean"), path<extreme<at::amax>>("x.max"), path<extreme<at::amin>>("x.min"),
+    path<filled_like<0>>("zeros_like"), path<filled_like<1>>("ones_like"), path<softmax>("softmax"), path<dense>("dense"),
+    path<layer_norm>("layer_norm"), path<conv2d>("conv2d"), path<batch_norm>("batch_norm"), path<joined<concatenate>>("cat"), path<joined<stack_tensors>>("stack"), path<getitem>("x[]"),
+};
+
+// intercept(operator, name): calls of a function of Python from C try a short path first. The function does the same, and its attribute
+// in_python is its form without the short path. Calls from Python itself may run the function.
+PyObject* intercept(PyObject*, PyObject* arguments) {
+  PyObject* callable;
+  const char* name;
+  if (!PyArg_ParseTuple(arguments, "O!s", &PyFunction_Type, &callable, &name)) return nullptr;
+  for (const Path& candidate : paths) {
+    if (std::strcmp(candidate.method.ml_name, name) != 0) continue;
+#if PY_VERSION_HEX >= 0x030C0000
+    PyFunction_SetVectorcall(reinterpret_cast<PyFunctionObject*>(callable), candidate.call);
+#else
+    reinterpret_cast<PyFunctionObject*>(callable)->vectorcall = candidate.call;
+#endif
+    Py_RETURN_NONE;
+  }
+  return PyErr_Format(PyExc_KeyError, "no short path %s", name);
+}
+
+template <PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)>
+PyMethodDef method(const char* name) {
+  return path<function>(name).method;
+}
+
+std::vector<PyMethodDef> module_methods() {
+  std::vector<PyMethodDef> methods = {
+      {"configure", configure, METH_VARARGS, nullptr}, {"intercept", intercept, METH_VARARGS, nullptr},
+      method<new_leaves>("new_leaves"), method<leaf_gradients>("leaf_gradients"), method<argument_form>("argument_form"),
+      method<graph_inputs>("graph_inputs"), method<graph_result>("graph_result"),
+  };
+  for (const Path& each : paths) methods.push_back(each.method);
+  methods.push_back({nullptr, nullptr, 0, nullptr});
+  return methods;
+}
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "torchspore_operators", nullptr, -1, nullptr};
 
 }  // namespace
 
@@ -377,6 +418,12 @@ PyMODINIT_FUNC PyInit_torchspore_operators() {
   name_frame = PyUnicode_InternFromString("frame");
   name_lookup = PyUnicode_InternFromString("lookup");
   name_requires_grad = PyUnicode_InternFromString("_requires_grad");
-  if (!zero || !name_active || !name_observers || !name_frame || !name_lookup || !name_requires_grad) return nullptr;
+  name_dict = PyUnicode_InternFromString("__dict__");
+  name_in_python = PyUnicode_InternFromString("in_python");
+  if (!zero || !name_active || !name_observers || !name_frame || !name_lookup || !name_requires_grad || !name_dict || !name_in_python) {
+    return nullptr;
+  }
+  static std::vector<PyMethodDef> methods = module_methods();
+  definition.m_methods = methods.data();
   return PyModule_Create(&definition);
 }

@@ -87,6 +87,16 @@ def short_path(function: Callable[..., Any] | str | None) -> Callable[..., Any] 
     return None if name is None else getattr(_library, name)
 
 
+def intercept(operator: Callable[..., Any], of: Callable[..., Any] | str | None) -> None:
+    """Let calls of `operator` from C, as Python makes them for `x + y`, try the short path of `of` first, without a frame of Python.
+
+    `operator` does the same as a function of Python; its form without the short path is its attribute `in_python`.
+    """
+    name = of if isinstance(of, str) else _OF_TORCH.get(of) if of is not None else None
+    if _library is not None and name is not None:
+        _library.intercept(operator, name)
+
+
 def has_short_path(function: Callable[..., Any]) -> bool:
     """Return whether the library has a short path for a function of torch, whether or not it is loaded."""
     return function in _OF_TORCH
@@ -97,8 +107,13 @@ def with_short_path(function: Callable[..., Any], of: Callable[..., Any] | str |
     short = short_path(of)
     if short is None:
         return function
+    operator = functools.wraps(function)(_operator(function, short))
+    operator.in_python, operator.short_path = function, of  # type: ignore[attr-defined]
+    intercept(operator, of)
+    return operator
 
-    @functools.wraps(function)
+
+def _operator(function: Callable[..., Any], short: Callable[..., Any]) -> Callable[..., Any]:
     def operator(*arguments: Any, **keywords: Any) -> Any:
         if not keywords:
             out = short(*arguments)
@@ -106,8 +121,11 @@ def with_short_path(function: Callable[..., Any], of: Callable[..., Any] | str |
                 return out
         return function(*arguments, **keywords)
 
-    operator.in_python = function  # type: ignore[attr-defined]
     return operator
+
+
+SHORT_PATH = _operator(len, len).__code__
+"""The code of all functions that `with_short_path` returns, if they have a short path."""
 
 
 def build() -> None:

@@ -6,6 +6,7 @@
 
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
+#include <ATen/ScalarOps.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -19,12 +20,15 @@ PyTypeObject* number_class;             // a number of a graph, which is no Tens
 Py_ssize_t slot_offset;                 // of the slot _t
 PyObject* engine_names;                 // the dict of engine/tensors/tensor.py
 PyObject* thread_state;                 // its thread-local state
+bool has_native_state;                  // whether Python itself implements that state: a dict for each thread
 PyObject* zero;
 PyObject* name_active;
 PyObject* name_observers;
 PyObject* name_frame;
 PyObject* name_lookup;
 PyObject* name_requires_grad;
+PyObject* name_dict;
+PyObject* name_in_python;
 
 constexpr int64_t kFewElements = 4096;  // an operator on more of them, or on another device, releases the interpreter lock
 constexpr int64_t kFewProducts = 64 * kFewElements;      // an operator with more products or larger broadcast operands releases it too
@@ -40,6 +44,35 @@ bool runs_python() {
          at::SavedTensorDefaultHooks::get_hooks(/*ignore_is_tracing=*/true).has_value();
 }
 
+// The attributes of this thread in the thread-local state, borrowed; null if they have to be asked for one by one. They live as long as the
+// thread's state in Python, whose number no other state of the process gets.
+PyObject* thread_attributes() {
+  thread_local PyObject* attributes = nullptr;
+  thread_local uint64_t owner = UINT64_MAX;
+  if (!has_native_state) return nullptr;
+  const uint64_t number = PyThreadState_GetID(PyThreadState_Get());
+  if (number != owner) {
+    PyObject* dict = PyObject_GetAttr(thread_state, name_dict);
+    if (dict == nullptr) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    attributes = PyDict_CheckExact(dict) ? dict : nullptr;
+    owner = number;
+    Py_DECREF(dict);
+  }
+  return attributes;
+}
+
+// The innermost frame of this thread, or None, as a new reference; null after an error.
+PyObject* innermost_frame() {
+  PyObject* attributes = thread_attributes();
+  if (attributes == nullptr) return PyObject_GetAttr(thread_state, name_frame);
+  PyObject* frame = PyDict_GetItemWithError(attributes, name_frame);
+  if (frame == nullptr && PyErr_Occurred() != nullptr) return nullptr;
+  return Py_NewRef(frame == nullptr ? Py_None : frame);          // None is the default of the class
+}
+
 // What replaces the tensors of this thread's Tensors: nothing, a dict, or something that only Python can ask.
 struct Frame {
   PyObject* substitutes = nullptr;      // from the ids of Tensors to torch tensors; owned
@@ -53,7 +86,7 @@ struct Frame {
       return;
     }
     if (!is_zero(name_observers)) return;
-    PyObject* frame = PyObject_GetAttr(thread_state, name_frame);
+    PyObject* frame = innermost_frame();
     if (frame == nullptr) {
       PyErr_Clear();
       return;
@@ -159,8 +192,7 @@ bool are_small(const at::Tensor& a, const at::Tensor& b) {
 }
 
 template <class Compute>
-at::Tensor computed(bool holds_lock, Compute compute) {
-  if (holds_lock) return compute();
+auto without_lock(Compute compute) {
   struct Released {
     PyThreadState* state = PyEval_SaveThread();
     ~Released() { PyEval_RestoreThread(state); }
@@ -172,7 +204,7 @@ template <class Compute>
 PyObject* result(bool holds_lock, Compute compute) {
   PyObject* out = [&]() -> PyObject* {
     HANDLE_TH_ERRORS
-    return wrapped(THPVariable_Wrap(computed(holds_lock, compute)));
+    return wrapped(THPVariable_Wrap(holds_lock ? compute() : without_lock(compute)));
     END_HANDLE_TH_ERRORS
   }();
   return out != nullptr ? out : left_to_python();
@@ -184,6 +216,25 @@ bool read_int(PyObject* value, int64_t& number) {
   int overflow = 0;
   number = PyLong_AsLongLongAndOverflow(value, &overflow);
   return overflow == 0;
+}
+
+// Reads an int of 64 bits or a float; neither bools nor instances of subclasses.
+bool read_number(PyObject* value, at::Scalar& number) {
+  if (PyFloat_CheckExact(value)) {
+    number = PyFloat_AS_DOUBLE(value);
+    return true;
+  }
+  int overflow = 0;
+  if (!PyLong_CheckExact(value)) return false;
+  number = static_cast<int64_t>(PyLong_AsLongLongAndOverflow(value, &overflow));
+  return overflow == 0;
+}
+
+// The tensor that torch makes of a number among the operands; its dtype does not promote.
+at::Tensor number_tensor(const at::Scalar& number) {
+  at::Tensor t = at::scalar_to_tensor(number);
+  t.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return t;
 }
 
 using Numbers = c10::SmallVector<int64_t, 6>;

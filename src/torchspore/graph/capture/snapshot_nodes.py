@@ -17,7 +17,8 @@ from torchspore.graph.capture.value_kinds import MISSING, PLAIN, VALUES, attribu
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
 CELL_PRIVATE_NAMES = (
-    "_graphs_", "_hooks_", "_forward_", "_changed_at_", "_is_step_", "_covered_", change_counters.SETTINGS_CHANGED_AT, "_is_checked_",
+    "_graphs_", "_hooks_", "_forward_", "_gradient_function_", "_changed_at_", "_is_step_", "_covered_",
+    change_counters.SETTINGS_CHANGED_AT, "_is_checked_",
 )
 """Attributes of a Cell that are not business of the program's."""
 _OURS = ("_graphs_",)

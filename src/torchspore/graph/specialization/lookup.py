@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.base import event_log, tracebacks
 from torchspore.context.store import STORE
-from torchspore.engine.autograd.grad import GradFrame
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import thread_state
 from torchspore.engine.memory import limit
 from torchspore.engine.native import allocator

@@ -10,7 +10,7 @@ from typing import Any
 from torchspore.base.text import message, short, with_type
 from torchspore.context import effects
 from torchspore.distributed.shard import graph_info, split_records
-from torchspore.engine.autograd import grad as grad_module
+from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import pynative, thread_state
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, is_recording
@@ -95,7 +95,7 @@ class _PyNativeExecutor:
         around = engine.frame()
         count = 0
         while around is not None:
-            count += isinstance(around, grad_module.GradFrame)
+            count += isinstance(around, GradFrame)
             around = around.outer
         return count > 1
 

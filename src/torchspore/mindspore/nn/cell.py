@@ -36,6 +36,9 @@ from torchspore.translations import translate
 
 _set = object.__setattr__
 
+GRADIENT = "_gradient_function_"
+"""The attribute of a Cell with the gradient function of its last step; copies of the Cell leave it out."""
+
 
 def _is_data_descriptor(cls: type, name: str) -> bool:
     """Return whether a class handles assignment to an attribute itself: a property, another descriptor, a slot."""
@@ -264,9 +267,10 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
             if around is not None and around.modules is not None:
                 return around.modules.run_cell(self, args, kwargs) if around.modules.has_additions else self._run_(*args, **kwargs)
             enters_graph = STORE.graph_mode and (around is None or not around.traces)   # a call inside of a capture is part of its graph
-            run = forward_cache.recorder(self, args, kwargs)
-            if run is not None:
-                return run(self._entered_ if enters_graph else self._run_)
+            if around is None or around.forwards is not None:
+                run = forward_cache.recorder(self, args, kwargs)
+                if run is not None:
+                    return run(self._entered_ if enters_graph else self._run_)
         else:
             enters_graph = STORE.graph_mode
         if enters_graph:
@@ -437,7 +441,7 @@ class Cell(CellTree, CellHooks, CellState, CellFlags, CellFacts):
         return head + "\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", forward_cache.FORWARDS)}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs_", GRADIENT, forward_cache.FORWARDS)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -12,11 +12,13 @@ from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context
 from torchspore.distributed.data_parallel import optimizer_shards, parameter_broadcast, settings
 from torchspore.distributed.data_parallel import option_effects as parallel
+from torchspore.engine.execution import thread_state
+from torchspore.engine.tensors.tensor import frame
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.cell import GRADIENT, Cell
 from torchspore.mindspore.nn.wrap import settings_report
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
@@ -203,11 +205,22 @@ class TrainOneStepCell(Cell):
     def _loss_and_gradients_(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens
         if not isinstance(sens, Tensor) and sens == 1:
-            return ops.value_and_grad(self.network, None, self.weights)(*inputs)
+            return self._gradient_()(*inputs)
         (_, loss), grads = ops.value_and_grad(
             lambda *batch: sum_and_scale(self.network(*batch), sens), None, self.weights, has_aux=True,
         )(*inputs)
         return loss, grads
+
+    def _gradient_(self) -> Any:
+        """Return the gradient function of the network by the weights; steps in PyNative mode share it."""
+        create, parts = ops.value_and_grad, (self.network, self.weights, ops.value_and_grad)
+        can_share = isinstance(self.weights, tuple)                 # a list of the program's may change
+        if not can_share or frame() is not None or thread_state.is_graph_mode() or thread_state.local.refuses_gradients:
+            return create(self.network, None, self.weights)
+        shared = self.__dict__.get(GRADIENT)
+        if shared is None or any(part is not before for part, before in zip(parts, shared)):
+            shared = self.__dict__[GRADIENT] = (*parts, create(self.network, None, self.weights))
+        return shared[-1]
 
 
 class _TrainGradAccuStepCell(TrainOneStepCell):

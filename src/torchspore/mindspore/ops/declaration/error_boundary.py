@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from torchspore.engine.native.operators import SHORT_PATH, with_short_path
 from torchspore.mindspore.ops.declaration.declare import OPERATORS
 from torchspore.mindspore.ops.declaration.explain import is_front_end, replaced
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
@@ -107,7 +108,12 @@ def _close_class(cls: type) -> None:
         if cls.__name__ == "Tensor" and getattr(OPERATORS.get(function.__name__), "function", None) is function:
             continue                                           # it contains the boundary
         called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
-        wrapped = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
+        is_method, short_path = kind is not staticmethod or name == "__new__", getattr(function, "short_path", None)
+        if short_path is not None:                             # the boundary is behind the short path, which raises no errors
+            in_python = function.in_python                     # type: ignore[attr-defined]
+            wrapped = with_short_path(_closed_function(in_python, called, is_method), short_path)
+        else:
+            wrapped = _closed_function(function, called, is_method)
         # Bypasses the class of Tensors, which reports changes to graphs: a module that is loaded during a capture changes nothing.
         type.__setattr__(cls, name, wrapped if kind is None else kind(wrapped))
 
@@ -118,7 +124,7 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
         try:
             return function(*arguments, **keywords)
         except Exception as error:
-            if is_front_end(sys._getframe(1).f_code.co_filename):      # its caller has a boundary too
+            if is_front_end(_calling_file()):                              # its caller has a boundary too
                 raise
             name = _name(called, arguments[:is_method])
             older_spelling = renamed_keywords(function, error, arguments, keywords, name)
@@ -135,6 +141,14 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
 
     call.has_error_boundary = True  # type: ignore[attr-defined]
     return call
+
+
+def _calling_file() -> str:
+    """Return the file that calls the function with a boundary which asks, past the frame of a short path."""
+    caller = sys._getframe(2)
+    if caller.f_code is SHORT_PATH and caller.f_back is not None:
+        caller = caller.f_back
+    return caller.f_code.co_filename
 
 
 def _name(called: str, owner: tuple[Any, ...]) -> str:

@@ -144,6 +144,7 @@ def binary(
             return run_in_python(input, other) if out is None else out
 
         operator.in_python = run_in_python  # type: ignore[attr-defined]
+        native_operators.intercept(operator, short)
     for function in (run_in_python, operator):
         function.__name__ = function.__qualname__ = name
         function.__doc__ = doc

@@ -155,15 +155,19 @@ def _build_transform(
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         inputs = (*args, *kwargs.values()) if kwargs else args
-        _check_positions("value_and_grad" if with_value else "grad", positions, inputs)
-        if not all(isinstance(argument, Tensor) for argument in inputs):
+        if positions:
+            _check_positions("value_and_grad" if with_value else "grad", positions, inputs)
+        tensor_positions: Sequence[int] = positions
+        if not _are_tensors(inputs):
             inputs = scalar_gradients.lift(inputs, positions)
-        tensor_positions = _of_tensors(positions, inputs)
+            tensor_positions = _of_tensors(positions, inputs)
         call = graph_breaks.part(fn) if thread_state.breaking else fn
         result, flat, by_weight = forward_cache.gradients(
             fn, call, *_split(inputs, kwargs), _keys(tensor_positions, len(args), kwargs), parameters, sens, has_aux,
         )
-        by_position = [_arranged(inputs[position], gradient) for position, gradient in zip(tensor_positions, flat)]
+        by_position = flat
+        if tensor_positions is not positions:
+            by_position = [_arranged(inputs[position], gradient) for position, gradient in zip(tensor_positions, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, tensor_positions, parameters, grad_position, weights, alone)
@@ -173,6 +177,8 @@ def _build_transform(
 
     @named_after(fn)
     def transformed(*args: Any, **kwargs: Any) -> Any:
+        if recorded_steps.ACTIVE.runner is None and not STORE.graph_mode:            # `_run`, without its calls
+            return computed(*args, **kwargs)
         return _run(transformed, fn, computed, args, kwargs)
 
     return transformed
@@ -206,6 +212,10 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
         raise RuntimeError(f"get_grad({identity!r}): Can not find the gradient for position or Parameter {identity!r}."
                            "\n\nhint: differentiate with return_ids=True.")
     return gradient
+
+
+def _are_tensors(inputs: Sequence[Any]) -> bool:
+    return not [argument for argument in inputs if not isinstance(argument, Tensor)]
 
 
 def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...]) -> None:
@@ -333,16 +343,21 @@ class GradOperation:
             parameters = self._parameters(fn, weights)
             inputs = (*args, *kwargs.values())
             candidates = range(len(inputs)) if self.get_all else [] if self.get_by_list else [0][:len(inputs)]
-            inputs = scalar_gradients.lift(inputs, candidates)
-            positions = _of_tensors(candidates, inputs, must_differ=not self.get_all)
+            positions: Sequence[int] = candidates
+            if not _are_tensors(inputs):
+                inputs = scalar_gradients.lift(inputs, candidates)
+                positions = _of_tensors(candidates, inputs, must_differ=not self.get_all)
+            call = graph_breaks.part(fn) if thread_state.breaking else fn
             _, flat, by_weight = forward_cache.gradients(
-                fn, graph_breaks.part(fn), *_split(inputs, kwargs), _keys(positions, len(args), kwargs), parameters, sens,
+                fn, call, *_split(inputs, kwargs), _keys(positions, len(args), kwargs), parameters, sens,
             )
             by_position = [_arranged(inputs[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @named_after(fn)
         def gradient(*args: Any, **kwargs: Any) -> Any:
+            if recorded_steps.ACTIVE.runner is None and not STORE.graph_mode:
+                return computed(*args, **kwargs)
             return _run(gradient, fn, computed, args, kwargs)
 
         return gradient

@@ -12,7 +12,8 @@ import torch
 
 from torchspore.base.text import message, with_type
 from torchspore.engine.autograd import integer_gradients, jacobians
-from torchspore.engine.autograd.grad import GradientInside, cut
+from torchspore.engine.autograd.grad import GradientInside
+from torchspore.engine.autograd.gradient_frame import cut
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.dtypes import FROM_TORCH
