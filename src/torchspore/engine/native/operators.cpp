@@ -6,6 +6,7 @@
 #include "gradient_calls.h"
 #include "graph_calls.h"
 #include "layer_calls.h"
+#include "programs.h"
 #include "tensor_access.h"
 
 #include <ATen/TensorIndexing.h>
@@ -399,6 +400,7 @@ PyMethodDef method(const char* name) {
 std::vector<PyMethodDef> module_methods() {
   std::vector<PyMethodDef> methods = {
       {"configure", configure, METH_VARARGS, nullptr}, {"intercept", intercept, METH_VARARGS, nullptr},
+      {"new_program", new_program, METH_VARARGS, nullptr}, method<run_program>("run_program"),
       method<new_leaves>("new_leaves"), method<leaf_gradients>("leaf_gradients"), method<argument_form>("argument_form"),
       method<graph_inputs>("graph_inputs"), method<graph_result>("graph_result"),
   };

@@ -16,6 +16,7 @@ from torchspore.engine.native import allocator
 from torchspore.engine.torch_internals import node_metadata, torch_private
 from torchspore.engine.torch_internals.no_grad import NoGrad
 from torchspore.engine.torch_internals.torch_private import is_operator
+from torchspore.graph.backend import programs
 from torchspore.graph.fx import exchanges
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes import with_fewest_calls
@@ -73,8 +74,11 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     last = _last_uses(nodes)
     lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
     phase = None
-    for node in nodes:
-        node_lines = lines_of(module, node, names, bound, last.get(node, []))
+    for part in programs.split(nodes, _is_replaced):
+        if isinstance(part, programs.Program):
+            node, node_lines = part.nodes[0], _program_lines(module, part, names, bound, last)
+        else:
+            node, node_lines = part, lines_of(module, part, names, bound, last.get(part, []))
         if peak_memory.RECORDING.is_on and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
             phase = now
             bound["phase"] = allocator.phase
@@ -107,6 +111,46 @@ def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], b
         bound["written"] = torch_private.increment
         lines.append(f"written([{', '.join(uncounted)}])")
     return [*lines, f"{' = '.join(names[other] for other in gone)} = None"] if gone else lines
+
+
+def _is_replaced(target: Any) -> bool:
+    """Return whether a graph calls another function than the kernel of an operator."""
+    return target in recurrent.KEEPING or determinism.in_graph(target, function) is not function
+
+
+def _program_lines(
+    module: torch.fx.GraphModule, part: programs.Program, names: dict[Node, str], bound: dict[str, Any], last: dict[Node, list[Node]],
+) -> list[str]:
+    """Return the line that runs a program, and the line that frees values which nothing needs after it."""
+    code: Code | None = None
+
+    def in_python(*inputs: torch.Tensor) -> Any:
+        nonlocal code
+        if code is None:
+            code = _in_python(module, part, names, bound)
+        return code(*inputs)
+
+    program, name = f"program_{len(bound)}", "run_program"
+    bound[program], bound[name] = part.build(in_python), programs.run_program
+    outputs, inputs = (", ".join(names[node] for node in some) for some in (part.outputs, part.inputs))
+    lines = [f"{outputs} = {name}({program}, {inputs})"]
+    inside = set(part.nodes)
+    gone = [names[other] for node in part.nodes for other in last.get(node, []) if other not in inside]
+    return [*lines, f"{' = '.join(gone)} = None"] if gone else lines
+
+
+def _in_python(module: torch.fx.GraphModule, part: programs.Program, names: dict[Node, str], bound: dict[str, Any]) -> Code:
+    """Return a function of Python that computes what a program computes."""
+    lines, of_lines, names_here = [], [None, None, None], dict(bound)
+    for node in part.nodes:
+        lines += lines_of(module, node, names, names_here, [])
+        of_lines.append(node)                                       # type: ignore[arg-type]
+    names_here["places"] = current_operator.positions_of(of_lines)
+    lines.append("return " + ", ".join(names[node] for node in part.outputs))
+    head = f"def run({', '.join(names[node] for node in part.inputs)}):\n    if True:\n        "
+    exec(builtins.compile(head + "\n        ".join(lines) + "\n", current_operator.GRAPH, "exec"), names_here)
+    run: Code = names_here["run"]
+    return run
 
 
 def _is_uncounted(node: Node) -> bool:
