@@ -93,7 +93,7 @@ def test_all_passes_keep_the_numbers_and_the_caller_s_tensors() -> None:
 
 
 def test_straight_line_code_frees_values_after_their_last_use() -> None:
-    module = run(CLEAN, traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)), keep=None)
+    module = run(CLEAN, traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(200, 200)), keep=None)
     code = eager_codegen.source(module)[0]
     assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")
 

@@ -48,7 +48,6 @@ def taken_rows(table: torch.Tensor, indices: torch.Tensor, values: torch.Tensor 
     return table.index_select(0, indices.long()) if values is None else values
 
 
-
 def is_differentiating() -> bool:
     """Return whether operators of this thread are recorded for a gradient: inside a gradient transform that nothing switches off."""
     return is_recording() and torch.is_grad_enabled()
@@ -83,8 +82,7 @@ def differentiate(
     """
     check_is_seen()
     if sens is None and not keywords and frame() is None:                  # most calls
-        results = _differentiate_outermost(function, arguments, positions, weights, has_aux)
-        if results is not None:
+        if (results := _differentiate_outermost(function, arguments, positions, weights, has_aux)) is not None:
             return results
     nested = is_recording()
     if TRAINING_START.hook is not None and not nested and frame() is None:

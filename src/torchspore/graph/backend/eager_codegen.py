@@ -72,13 +72,15 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
     bound: dict[str, Any] = {"__name__": __name__, "no_grad": NoGrad}
     last = _last_uses(nodes)
-    lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
+    lines: list[str] = []
+    of_lines: list[Node | None] = [None, None, None]         # counted from 1, after two lines of the head
     phase = None
     for part in programs.split(nodes, _is_replaced):
+        node = part.nodes[0] if isinstance(part, programs.Program) else part
         if isinstance(part, programs.Program):
-            node, node_lines = part.nodes[0], _program_lines(module, part, names, bound, last)
+            node_lines = _program_lines(module, part, names, bound, last)
         else:
-            node, node_lines = part, lines_of(module, part, names, bound, last.get(part, []))
+            node_lines = lines_of(module, part, names, bound, last.get(part, []))
         if peak_memory.RECORDING.is_on and node.op == "call_function" and (now := peak_memory.phase_of(node.meta)) != phase:
             phase = now
             bound["phase"] = allocator.phase
@@ -141,10 +143,11 @@ def _program_lines(
 
 def _in_python(module: torch.fx.GraphModule, part: programs.Program, names: dict[Node, str], bound: dict[str, Any]) -> Code:
     """Return a function of Python that computes what a program computes."""
-    lines, of_lines, names_here = [], [None, None, None], dict(bound)
+    names_here, lines = dict(bound), list[str]()
+    of_lines: list[Node | None] = [None, None, None]
     for node in part.nodes:
         lines += lines_of(module, node, names, names_here, [])
-        of_lines.append(node)                                       # type: ignore[arg-type]
+        of_lines.append(node)
     names_here["places"] = current_operator.positions_of(of_lines)
     lines.append("return " + ", ".join(names[node] for node in part.outputs))
     head = f"def run({', '.join(names[node] for node in part.inputs)}):\n    if True:\n        "

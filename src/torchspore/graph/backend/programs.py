@@ -1,7 +1,7 @@
 """Runs of small operators in the code of a graph as one call of C++ (`engine/native/programs.h`), which saves most of their time.
 
-An operator on few elements spends more time in Python than in its kernel. A *program* is a list of such operators that follow each other
-in the graph. Its operators write into nothing and draw no random numbers, so that after an error the same lines run in Python, which say where.
+An operator on few elements spends more time in Python than in its kernel. A *program* is a list of such operators that follow each other.
+Its operators write into nothing and draw no random numbers, so that after an error the same lines run in Python, which say where.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEWEST = 2
 """The fewest operators of a program."""
 
 
-_CALLED_AS = {torch.ops.aten._unsafe_view.default: torch.ops.aten.view.default}
+_CALLED_AS: dict[Any, Any] = {torch.ops.aten._unsafe_view.default: torch.ops.aten.view.default}
 """Operators for which the code of graphs calls another one: a view shows whose memory it shares."""
 
 
