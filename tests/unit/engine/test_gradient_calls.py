@@ -116,6 +116,10 @@ CASES: dict[str, Callable[[Net, Any], Any]] = {
     "rows of a table": lambda net, x: ms.grad(lambda i: ops.gather(net.weight, i, 0).sum() * 2, None, [net.weight])(Tensor([1, 1, 0])),
     "a loss with a branch": lambda net, x: ms.grad(lambda x: x.sum() if x.sum() > 0 else -x.sum())(x),
     "a write": lambda net, x: ms.grad(lambda x: (ops.assign(net.weight, net.weight * 2) * x).sum(), 0, net.trainable_params())(x),
+    "a flag after a read": lambda net, x: ms.grad(
+        lambda x: (net.bias * x).sum() + (setattr(net.bias, "requires_grad", False) or 0), None, [net.weight, net.bias])(x),
+    "rows alone": lambda net, x: ms.grad(
+        lambda i: (ops.SparseGatherV2()(net.weight, i, 0) * net.bias).sum(), None, [net.weight, net.bias])(Tensor([1, 1, 0])),
     "a flag": lambda net, x: ms.grad(lambda x: setattr(net.bias, "requires_grad", False) or net(x), None, [net.weight, net.bias])(x),
 }
 

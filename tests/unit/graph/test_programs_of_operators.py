@@ -59,6 +59,7 @@ FUNCTIONS: dict[str, Callable[[T], list[T]]] = {
                          torch.nn.functional.max_pool2d(x[None, None], 2) + 1, torch.log_softmax(x, 1).neg()],
     "bools": lambda x: [torch.logical_not(x > 1).any(), torch.where(x > 1, x, 0.0) + 1, (x > 1) & (x < 2), torch.isfinite(x).all()],
     "a result twice": lambda x: (lambda y: [y, y * 2, y])(x + 1), "an input": lambda x: [x, x + 1 - 1, x.view(12) + 1],
+    "an unsafe view": lambda x: [torch.ops.aten._unsafe_view.default(x, (12,)), x * 2 + 1],
     "a view of a result": lambda x: (lambda y: [y, y.view(12), y[0]])(x * 2 + 1), "no input": lambda x: [torch.ones(3) * 2 + 1],
 }
 
