@@ -6,6 +6,7 @@ a package. A return is a step into a package that the call has entered before. A
 """
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from collections.abc import Callable
@@ -38,10 +39,14 @@ def entered_files(function: Callable[[], Any]) -> list[str]:
 
 
 def first_graph_call() -> list[str]:
-    """Return the files of `graph` that the first call of a small Cell in Graph mode enters, without `graph/`."""
+    """Return the files of `graph` that the first call of a small Cell in Graph mode enters, without `graph/`.
+
+    The import of the package is not part of the call.
+    """
     import mindspore as ms
     from mindspore import nn
 
+    importlib.import_module("torchspore.graph.dispatch")
     ms.set_context(mode=ms.GRAPH_MODE)
     net, x = nn.SequentialCell(nn.Dense(4, 4), nn.ReLU()), ms.Tensor(np.ones((2, 4), np.float32))
     files = [file.removeprefix(GRAPH) for file in entered_files(lambda: net(x)) if file.startswith(GRAPH)]

@@ -30,7 +30,7 @@ from torchspore.translations.refusals import EXPECTED, GOT, HINT  # noqa: E402
 
 MARKERS = {
     "translate": None, "translatable": None, "applied": "Outcome", "no_effect": "Outcome", "refused": "Outcome", "idle": "Outcome",
-    "note": "effects", "Refusal": None, "_needs_values": None, "refuse": "", "ends_trace": "trace_guard_hooks", "_reason": None,
+    "note": "effects", "Refusal": None, "_needs_values": None, "refuse": "", "ends_trace": "running_trace", "_reason": None,
 }
 """Functions whose literal texts are translated when they are shown, and the object or module whose attribute they are; "" for any."""
 CHECKS = {"message": 1, "with_type": 0, "with_hint": 1, "check_type": 4}

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import TensorBase, outside, raw, wrap
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.graph.report import provenance
 
@@ -42,7 +42,7 @@ def keep(plugin: str, name: str, value: TensorBase) -> None:
     """Store the present values of a Tensor until `taken` reads them; the call continues in Python."""
     if not _SUMMARIES.open_count:
         return
-    trace_guard_hooks.ends_trace("keeps a summary", Kind.OTHER)
+    running_trace.ends_trace("keeps a summary", Kind.OTHER)
     t = raw(value).detach().clone()
     with outside(), _lock:
         _values.append((plugin, name, wrap(t)))

@@ -12,6 +12,7 @@ from torchspore.distributed.shard.strategy_validation import TensorLayout
 from torchspore.distributed.shard.strategy_validation.layout import read
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
+from torchspore.graph.capture.running_trace import split_now
 
 
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
@@ -37,7 +38,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
     Outside of a capture that is going to be split, `value` is returned unchanged. Raises StrategyRefused, with the user's line, for a
     strategy that does not fit.
     """
-    capture = strategy_calls.split_now()
+    capture = split_now()
     if capture is None or strategies is None:
         return value
     remaining_layouts = iter(_for_tensors(what, value, strategies))
@@ -75,7 +76,7 @@ def micro_batch(value: Any, at: int, count: int) -> Any:
 
     If each device has separate rows, the part contains the corresponding part of each device's rows, as in MindSpore, and nothing is sent.
     """
-    capture = strategy_calls.split_now()
+    capture = split_now()
     row_share = capture.sharded_capture.row_share if capture is not None and isinstance(value, TensorBase) else 1
     length = value.shape[0] // count
     if row_share == 1 or value.shape[0] % (row_share * count):

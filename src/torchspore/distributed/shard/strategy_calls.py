@@ -24,7 +24,8 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.errors import StrategyRefused
-from torchspore.graph.capture.capture import Capture, current
+from torchspore.graph.capture.capture import Capture
+from torchspore.graph.capture.running_trace import current, split_now
 from torchspore.graph.splitter import SPLIT_MODES
 
 
@@ -47,12 +48,6 @@ _LISTS = {"FlashAttentionScore": ("actual_seq_qlen", "actual_seq_kvlen"), "Repea
 
 _FIRST_UPDATED_INPUT = {"ReshapeAndCache": 2, "KVCacheScatterUpdate": 0}
 """Operators that write inputs from this one on, and how many inputs come before."""
-
-
-def split_now() -> Capture | None:
-    """Return this thread's capture if its graph is going to be split, else None."""
-    capture = current()
-    return capture if capture is not None and capture.sharded_capture is not None else None
 
 
 def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from torchspore.engine.tensors import torch_aliases, tree
 from torchspore.engine.tensors.delayed_values import DelayedValue
 from torchspore.engine.tensors.in_place_versions import base_of
 from torchspore.engine.tensors.number import Number, is_large
-from torchspore.engine.tensors.tensor import Frame, TensorBase, frame, tensors, transform
+from torchspore.engine.tensors.tensor import Frame, TensorBase, tensors, transform
 from torchspore.engine.torch_internals.symbolic_shapes import sizes_as_symbols
 from torchspore.engine.torch_internals.torch_private import (
     FakeTensor,
@@ -388,20 +388,6 @@ class Capture(Frame):
     def _first_line(self) -> str:
         code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
-
-
-def current() -> Capture | None:
-    """The capture that this thread is in, the innermost one."""
-    around = frame()
-    while around is not None and not isinstance(around, Capture):
-        around = around.outer
-    return around
-
-
-def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function to call for one of ours (`converts`) whose branches depend on a Tensor: converted, in a capture that converts."""
-    capture = current()
-    return function if capture is None else capture.callee(function)
 
 
 def unbound_name(error: NameError) -> str:

@@ -10,7 +10,7 @@ from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import tree
 from torchspore.engine.tensors.tensor import TensorBase, tensors, transform, wrap
 from torchspore.engine.torch_internals.torch_private import without_modes
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 
 
 def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,28 +17,17 @@ from torchspore.graph.capture.callers import is_ours
 from torchspore.graph.capture.namespaces import TELL
 from torchspore.graph.capture.ownership import writes_past
 from torchspore.graph.capture.profile_hook import suspended, unwatched
+from torchspore.graph.capture.running_trace import TRACE
 from torchspore.graph.capture.side_effects import TALK
 from torchspore.graph.capture.state import MISSING
 from torchspore.graph.capture.trace_guard import TraceGuard
-from torchspore.graph.refusal import Kind
-
-
-class _Trace:
-    """The trace that runs, and its thread."""
-
-    def __init__(self) -> None:
-        self.guard: TraceGuard | None = None
-        self.thread = 0
-
-
-_TRACE = _Trace()
 
 
 @contextmanager
 def watching(watch: TraceGuard) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
-    resume, around = suspended(), (_TRACE.guard, _TRACE.thread)
-    _TRACE.guard, _TRACE.thread = watch, threading.get_ident()
+    resume, around = suspended(), (TRACE.guard, TRACE.thread)
+    TRACE.guard, TRACE.thread = watch, threading.get_ident()
     if FRONT.cell is not None:
         FRONT.cell.__getattribute__ = _noting
     # Builtins are replaced for all threads, because a profile hook cannot do their work: Python removes a hook that has raised, so that a
@@ -53,8 +42,8 @@ def watching(watch: TraceGuard) -> Iterator[None]:
             yield
     finally:
         sys.setprofile(None)
-        _TRACE.guard, _TRACE.thread = around
-        if _TRACE.guard is None:                      # otherwise a trace in which this one was created continues
+        TRACE.guard, TRACE.thread = around
+        if TRACE.guard is None:                      # otherwise a trace in which this one was created continues
             for function in (*TALK, *TELL.values()):
                 setattr(builtins, function.__name__, function)
             if FRONT.cell is not None:
@@ -62,25 +51,13 @@ def watching(watch: TraceGuard) -> Iterator[None]:
         resume()
 
 
-def ends_trace(what: str, kind: Kind) -> None:
-    """End this thread's trace, if one runs: the calling operator has an effect apart from its result, so that it must run each time."""
-    watch = _TRACE.guard
-    if watch is not None and is_tracing():
-        raise watch.refuse(what, kind)
-
-
-def is_tracing() -> bool:
-    """Return whether this thread makes a graph."""
-    return _TRACE.guard is not None and threading.get_ident() == _TRACE.thread
-
-
 def _guarded(function: Any) -> Callable[..., Any]:
     """Return the replacement of `print`, `input` or `open`: it ends the trace of the thread that traces."""
 
     @functools.wraps(function)
     def talk(*args: Any, **kwargs: Any) -> Any:
-        watch = _TRACE.guard
-        if watch is None or threading.get_ident() != _TRACE.thread or is_ours(sys._getframe(1)):
+        watch = TRACE.guard
+        if watch is None or threading.get_ident() != TRACE.thread or is_ours(sys._getframe(1)):
             return function(*args, **kwargs)
         raise watch.refuse(*TALK[function])
 
@@ -98,9 +75,9 @@ def _recording_names(function: Any) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def ask(*arguments: Any) -> Any:
-        watch = _TRACE.guard
+        watch = TRACE.guard
         if (
-            watch is not None and threading.get_ident() == _TRACE.thread and len(arguments) > 1 and isinstance(arguments[1], str)
+            watch is not None and threading.get_ident() == TRACE.thread and len(arguments) > 1 and isinstance(arguments[1], str)
             and not isinstance(arguments[0], FRONT.cell) and is_user_file(sys._getframe(1).f_code.co_filename)
         ):
             watch.note_query(arguments[1])
@@ -111,8 +88,8 @@ def _recording_names(function: Any) -> Callable[..., Any]:
 
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
-    watch = _TRACE.guard
-    if watch is None or threading.get_ident() != _TRACE.thread:
+    watch = TRACE.guard
+    if watch is None or threading.get_ident() != TRACE.thread:
         return object.__getattribute__(self, name)
     if name[:2] == "__":
         if name == "__dict__" and is_user_file(sys._getframe(1).f_code.co_filename):

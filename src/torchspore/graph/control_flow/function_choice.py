@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import TensorBase, raw
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 from torchspore.graph.control_flow import runtime_helpers
 from torchspore.graph.fx.control_flow import Check, emit
 from torchspore.graph.refusal import Kind, Refusal

@@ -14,7 +14,8 @@ from torchspore.base.frames import is_user_file
 from torchspore.engine.execution.printing import print_values
 from torchspore.engine.tensors.number import KINDS, Number, number
 from torchspore.engine.tensors.tensor import TensorBase, raw, tensors
-from torchspore.graph.capture.capture import Capture, current
+from torchspore.graph.capture.capture import Capture
+from torchspore.graph.capture.running_trace import current
 from torchspore.graph.control_flow import branch, function_conversion, loop, support_binary
 from torchspore.graph.control_flow.branch_join import NOTHING
 from torchspore.graph.fx.control_flow import Check, Say, emit

@@ -16,7 +16,8 @@ from torchspore.context import effects
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors.tensor import TensorBase
 from torchspore.graph.capture import condition_comments
-from torchspore.graph.capture.capture import current, unbound_name
+from torchspore.graph.capture.capture import unbound_name
+from torchspore.graph.capture.running_trace import current
 from torchspore.graph.control_flow import source, syntax
 from torchspore.graph.control_flow.fixed_conditions import FixedConditions
 from torchspore.graph.control_flow.mutable_state import UNBOUND

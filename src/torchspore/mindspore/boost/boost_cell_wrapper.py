@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.graph.capture.capture import converted
+from torchspore.graph.capture.running_trace import converted
 from torchspore.mindspore import ops
 from torchspore.mindspore.boost.adasum import AdaSum
 from torchspore.mindspore.boost.boost import AutoBoost

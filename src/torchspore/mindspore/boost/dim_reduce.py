@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.graph.capture.capture import converted
+from torchspore.graph.capture.running_trace import converted
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple

@@ -5,14 +5,13 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, with_hint, with_type
 from torchspore.engine.front_end import FRONT
 from torchspore.engine.tensors import tensor as engine
-from torchspore.graph import dispatch
-from torchspore.graph.capture.constants import constant
 from torchspore.mindspore.common.executor import (
     _cell_graph_executor,
     _CellGraphExecutor,
@@ -25,6 +24,12 @@ from torchspore.mindspore.common.executor import (
 )
 from torchspore.observe.debug import recorded_steps
 from torchspore.public_names import missing
+
+if TYPE_CHECKING:
+    from torchspore.graph import dispatch
+    from torchspore.graph.capture import constants
+else:
+    import_lazily(globals(), "torchspore.graph.dispatch", "torchspore.graph.capture.constants")
 
 __all__ = [
     "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "cells_compile_cache",
@@ -189,7 +194,7 @@ def constexpr(
 
     @functools.wraps(fn)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        return constant(fn, args, kwargs)
+        return fn(*args, **kwargs) if engine.frame() is None else constants.constant(fn, args, kwargs)
 
     return computed
 

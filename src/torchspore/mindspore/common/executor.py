@@ -5,16 +5,24 @@ import contextlib
 import gc
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message, short, with_type
 from torchspore.context import effects
-from torchspore.distributed.shard import graph_info, split_records
 from torchspore.engine.autograd.gradient_frame import GradFrame
 from torchspore.engine.execution import pynative, thread_state
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, is_recording
-from torchspore.graph import dispatch, gradient_recording
+from torchspore.graph import gradient_recording
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard import graph_info, split_records
+    from torchspore.graph import dispatch
+else:
+    import_lazily(
+        globals(), "torchspore.distributed.shard.graph_info", "torchspore.distributed.shard.split_records", "torchspore.graph.dispatch",
+    )
 
 
 class _PyNativeExecutor:

@@ -9,7 +9,7 @@ import numpy as np
 from torchspore.engine.tensors import creation, dtypes
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.initializer import initializer
@@ -106,7 +106,7 @@ class MapParameter(Parameter):
 
     def get_keys(self) -> Any:
         """All keys, in the order of insertion."""
-        trace_guard_hooks.ends_trace("reads the keys of a MapParameter", Kind.READS_VALUES)
+        running_trace.ends_trace("reads the keys of a MapParameter", Kind.READS_VALUES)
         return Tensor(np.array(list(self._rows_by_key), dtype=np.int64), self.key_dtype)
 
     def get_values(self) -> Any:
@@ -166,7 +166,7 @@ class MapParameter(Parameter):
     # ---- inside
 
     def _keys(self, key_tensor: Any) -> list[int]:
-        trace_guard_hooks.ends_trace("looks keys of a MapParameter up", Kind.READS_VALUES)
+        running_trace.ends_trace("looks keys of a MapParameter up", Kind.READS_VALUES)
         if not isinstance(key_tensor, TensorBase) or key_tensor.dtype != self.key_dtype:
             actual = key_tensor.dtype if isinstance(key_tensor, TensorBase) else type(key_tensor).__name__
             raise TypeError(f"MapParameter: expected keys in a Tensor of {self.key_dtype}, got {actual}.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message, with_hint, with_type
 from torchspore.context.store import STORE
-from torchspore.distributed.shard import split_records, strategy_calls
 from torchspore.engine.execution import thread_state
 from torchspore.engine.execution.precision import changed
 from torchspore.engine.front_end import FRONT
@@ -16,7 +16,7 @@ from torchspore.engine.tensors import change_counters, torch_interop
 from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors.tensor import TensorBase, frame, is_recording
 from torchspore.errors import NameRefused
-from torchspore.graph import dispatch, forward_cache, graph_breaks
+from torchspore.graph import forward_cache
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
@@ -33,6 +33,15 @@ from torchspore.mindspore.ops.declaration.promote import check_stored_dtype
 from torchspore.observe.debug import recorded_steps
 from torchspore.public_names.lookup import attribute_text
 from torchspore.translations import translate
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard import split_records, strategy_calls
+    from torchspore.graph import dispatch, graph_breaks
+else:
+    import_lazily(
+        globals(), "torchspore.distributed.shard.split_records", "torchspore.distributed.shard.strategy_calls", "torchspore.graph.dispatch",
+        "torchspore.graph.graph_breaks",
+    )
 
 _set = object.__setattr__
 

@@ -2,16 +2,21 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message, with_type
 from torchspore.context import effects
-from torchspore.distributed.shard import split_records
 from torchspore.engine.split_layouts.sharded_layout import sharded_layout_of
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph import dispatch
 from torchspore.mindspore.common.cell_phases import PHASES
+
+if TYPE_CHECKING:
+    from torchspore.distributed.shard import split_records
+    from torchspore.graph import dispatch
+else:
+    import_lazily(globals(), "torchspore.distributed.shard.split_records", "torchspore.graph.dispatch")
 
 
 def _stage(key: str) -> property:

@@ -2,40 +2,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch.fx.node import Node, map_arg
 
-from torchspore.engine.tensors import tensor as engine
 from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import FakeTensor, FakeTensorMode, is_operator, without_modes
 from torchspore.graph.fx.aliasing import owners, writes
 from torchspore.graph.fx.exchanges import is_exchange
 from torchspore.graph.passes.precision.policy import with_dtype
-
-
-@contextmanager
-def mark_optimizer_nodes() -> Iterator[None]:
-    """Mark the operators that this thread captures in the block as part of an optimizer's step."""
-    frame = engine.frame()
-    while frame is not None and not hasattr(frame, "tracer"):
-        frame = frame.outer
-    if frame is None:
-        yield
-        return
-    graph = frame.tracer.graph
-    before = next(iter(reversed(graph.nodes)), None)
-    try:
-        yield
-    finally:
-        for node in reversed(graph.nodes):
-            if node is before:
-                break
-            node.meta[node_metadata.OPTIMIZER] = True
 
 
 def is_of_optimizer(node: Node) -> bool:

@@ -19,7 +19,7 @@ from torchspore.engine.front_end import FRONT
 from torchspore.engine.memory import malloc, optimizer_offload
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap
-from torchspore.graph.passes.precision import casts
+from torchspore.graph.capture.optimizer_nodes import mark_optimizer_nodes
 from torchspore.mindspore.common import server_session
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -217,7 +217,7 @@ class Optimizer(Cell):
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
         self._check_gradients_(gradients)
-        with casts.mark_optimizer_nodes():
+        with mark_optimizer_nodes():
             gradients, groups, scale = overridden_steps.taken(self, gradients, coupled)
             yield from self._by_group_(gradients, server_updates.groups_here(self, groups), scale, coupled)
 

@@ -10,7 +10,7 @@ from torchspore.distributed.data_parallel import fusion, gradient_reduction, opt
 from torchspore.distributed.data_parallel.gradient_reduction import Plan
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import raw, wrap
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 from torchspore.graph.splitter import is_needed
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.process_groups import HCCL_WORLD_COMM_GROUP

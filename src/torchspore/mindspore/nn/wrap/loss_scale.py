@@ -7,7 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.context.public import get_context
-from torchspore.graph.capture.capture import converted
+from torchspore.graph.capture.running_trace import converted
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter

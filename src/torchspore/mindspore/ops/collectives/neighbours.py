@@ -11,7 +11,7 @@ from torchspore.distributed import device_count
 from torchspore.distributed.comm import groups
 from torchspore.distributed.comm.groups import Group
 from torchspore.engine.tensors import dtypes
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 from torchspore.mindspore.ops.arrays.creation import zeros
 from torchspore.mindspore.ops.collectives.collective import WORLD, Collective
 from torchspore.mindspore.ops.declaration.arguments import as_dtype

@@ -2,12 +2,9 @@
 from __future__ import annotations
 
 from torchspore.engine.tensors import tensor as engine
+from torchspore.graph.capture.running_trace import split_now
 
 
 def is_split() -> bool:
     """Return whether this thread captures a graph that will be split among devices."""
-    if not engine.active:
-        return False
-    from torchspore.distributed.shard import strategy_calls
-
-    return strategy_calls.split_now() is not None
+    return bool(engine.active) and split_now() is not None

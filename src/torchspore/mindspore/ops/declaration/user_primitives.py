@@ -16,7 +16,7 @@ from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase, frame, raw, wrap
 from torchspore.engine.torch_internals.custom_operators import define
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 
 
 def _refuse(inputs: list[torch.Tensor], name: str, shape: list[int], dtype: torch.dtype) -> torch.Tensor:

@@ -4,10 +4,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchspore.base import once
 from torchspore.base.frames import user_line
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message, short, with_hint, with_type
 from torchspore.context.store import STORE
 from torchspore.engine.autograd import scalar_gradients
@@ -18,11 +19,16 @@ from torchspore.engine.tensors import torch_interop, tree
 from torchspore.engine.tensors.mutable_containers import MUTABLE_CONTAINERS, unmark
 from torchspore.engine.tensors.number import Number
 from torchspore.engine.tensors.tensor import Composite, TensorBase, tensors
-from torchspore.graph import dispatch, forward_cache, graph_breaks
+from torchspore.graph import forward_cache
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.observe.debug import recorded_steps
 from torchspore.translations import translate
+
+if TYPE_CHECKING:
+    from torchspore.graph import dispatch, graph_breaks
+else:
+    import_lazily(globals(), "torchspore.graph.dispatch", "torchspore.graph.graph_breaks")
 
 
 def _positions(grad_position: Any, function: str) -> tuple[int, ...]:

@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.tensors.creation import constant
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture.running_trace import current
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.losses.loss import reduced
 
@@ -31,7 +30,7 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
 
 def _is_captured() -> bool:
     """Return whether this call is captured for a graph, which cannot have result shapes that depend on values."""
-    return strategy_calls.split_now() is not None or current() is not None
+    return current() is not None
 
 
 def _rows(targets: T, lengths: T) -> T:

@@ -14,12 +14,11 @@ import torch
 
 from torchspore.base.text import message, with_type
 from torchspore.blackbox import marks
-from torchspore.distributed.shard import strategy_calls
 from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.tensors import creation, dtypes, tree
 from torchspore.engine.tensors.tensor import TensorBase, raw, wrap
 from torchspore.engine.torch_internals import python_calls
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 
@@ -334,9 +333,9 @@ class Custom(Primitive):
         return with_gradient(self._computed_, self._gradient_, "Custom")(*inputs)
 
     def _computed_(self, *inputs: Any) -> Any:
-        if strategy_calls.split_now() is not None and self.out_shape is not None and self.out_dtype is not None:
+        if running_trace.split_now() is not None and self.out_shape is not None and self.out_dtype is not None:
             return self._in_split_graph_(inputs)
-        trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        running_trace.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.with_mark(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.is_enabled else self.func
         result = function(*[creation.to_numpy(value) if isinstance(value, TensorBase) else value for value in inputs])
         parts = _parts(result)

@@ -7,7 +7,7 @@ from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message, short
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import TensorBase
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.common import data_queues
 from torchspore.mindspore.ops.declaration.primitive import Primitive
@@ -38,7 +38,7 @@ class GetNext(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self) -> tuple[Any, ...]:
-        trace_guard_hooks.ends_trace("reads a row of a data queue", Kind.READS_VALUES)
+        running_trace.ends_trace("reads a row of a data queue", Kind.READS_VALUES)
         row = tuple(data_queues.take(self.attrs["shared_name"]))
         fits = len(row) == len(self._types) and all(map(_fits, row, self._types, self._shapes))
         if not fits:

@@ -15,8 +15,7 @@ from torchspore.engine.autograd.bprop import with_gradient
 from torchspore.engine.execution import thread_state
 from torchspore.engine.tensors import creation
 from torchspore.engine.tensors.tensor import TensorBase, wrap
-from torchspore.graph.capture import trace_guard_hooks
-from torchspore.graph.capture.capture import current
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 
@@ -105,7 +104,7 @@ class Morph(Primitive):
         self.run = fn if bprop_fn is None else with_gradient(fn, bprop_fn, "Morph")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not STORE.graph_mode and current() is None and not thread_state.local.breaks:
+        if not STORE.graph_mode and running_trace.current() is None and not thread_state.local.breaks:
             raise RuntimeError("Morph is only supported in GRAPH_MODE.\n\nhint: write set_context(mode=GRAPH_MODE), or call the function.")
         if kwargs:
             bound = inspect.signature(self.fn).bind(*args, **kwargs)
@@ -133,7 +132,7 @@ class PyFunc(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self, *inputs: Any) -> Any:
-        trace_guard_hooks.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        running_trace.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         values = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
         arrays = [creation.to_numpy(value) for value in values]
         arrays = self._as_declared("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])

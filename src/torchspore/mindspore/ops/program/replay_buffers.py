@@ -12,7 +12,7 @@ from torchspore.engine.random.generators import drawing
 from torchspore.engine.random.seeded_streams import Stream, stream
 from torchspore.engine.tensors import dtypes
 from torchspore.engine.tensors.tensor import modify, raw, wrap, write
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declaration.declare import explaining, op
 
@@ -174,7 +174,7 @@ def _handle(handle: int) -> Any:
 
 def _of(handle: int, kind: type[_Buffer]) -> Any:
     """Return the buffer of a handle. In GRAPH_MODE the call acts between two graphs."""
-    trace_guard_hooks.ends_trace("uses a replay buffer", Kind.READS_VALUES)
+    running_trace.ends_trace("uses a replay buffer", Kind.READS_VALUES)
     buffer = _buffers.get(handle) if isinstance(handle, int) else None
     if not isinstance(buffer, kind):
         raise TypeError(f"handle={short(handle)}: expected the handle of a {kind.__name__.strip('_')} that was not destroyed.".replace(

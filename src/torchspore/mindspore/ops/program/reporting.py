@@ -20,7 +20,7 @@ from torchspore.engine.tensors import creation
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.engine.tensors.tensor import TensorBase, modify, raw, tensors, wrap
 from torchspore.engine.torch_internals.custom_operators import define
-from torchspore.graph.capture import trace_guard_hooks
+from torchspore.graph.capture import running_trace
 from torchspore.graph.refusal import Kind
 from torchspore.mindspore.ops.declaration.declare import explaining, op
 from torchspore.mindspore.ops.declaration.primitive import Primitive
@@ -36,7 +36,7 @@ def print_(*input_x: Any) -> None:
 
     If `print_file_path` is set, the lines go to that file instead of the screen.
     """
-    printing.print_values(input_x, trace_guard_hooks.is_tracing())
+    printing.print_values(input_x, running_trace.is_tracing())
 
 
 class Assert(Primitive):
@@ -51,7 +51,7 @@ class Assert(Primitive):
     def __call__(self, condition: Any, input_data: Any) -> None:
         if not isinstance(input_data, (tuple, list)):
             raise TypeError(f"Assert: expected a tuple or list of Tensors, got {type(input_data).__name__}.")
-        trace_guard_hooks.ends_trace("calls Assert", Kind.OTHER)
+        running_trace.ends_trace("calls Assert", Kind.OTHER)
         if bool(creation.host(condition).all()) if isinstance(condition, TensorBase) else condition:
             return
         builtins.print("For 'Assert' condition is false.")
@@ -71,7 +71,7 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"expected a Tensor, got {type(tensor).__name__}.")
     stem = file.removesuffix(".npy") + ("_in" if mode == "in" else "")
-    if trace_guard_hooks.is_tracing():
+    if running_trace.is_tracing():
         _DUMP(raw(tensor).detach(), stem)
     else:
         _write_dump(creation.to_numpy(tensor), stem, str(tensor.dtype).lower())  # type: ignore[attr-defined]
