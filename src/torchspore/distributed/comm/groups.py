@@ -11,19 +11,26 @@ import socket
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message, short, with_hint
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import agreement, channels, environment, peer_liveness, rank_lists, rendezvous, torch_diagnosis, watchdog
+from torchspore.distributed.comm import environment, rank_lists
 from torchspore.distributed.comm.environment import ALONE, ProcessInfo
-from torchspore.distributed.comm.reduction_terms import EVERY
 from torchspore.engine import process
 from torchspore.engine.devices import device, gpu_kinds
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.torch_internals import torch_process_groups
+
+if TYPE_CHECKING:
+    from torchspore.distributed.comm import agreement, channels, peer_liveness, reduction_terms, rendezvous, torch_diagnosis, watchdog
+else:                                     # a single process needs none of them
+    import_lazily(globals(), *(f"{__package__}.{name}" for name in (
+        "agreement", "channels", "peer_liveness", "reduction_terms", "rendezvous", "torch_diagnosis", "watchdog",
+    )))
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 """The names of the group of all processes in MindSpore's three backends; here they refer to the same group."""
@@ -338,8 +345,8 @@ def shares_channel(key: str) -> bool:
 
 def report_terms(group: Group | None, subject: str, statement: str, line: str | None = None) -> None:
     """Record a setting that changes the sums of a group's exchanges (None: of every group); see `reduction_terms`."""
-    if watchdog.watch is not None:
-        watchdog.watch.terms.report(EVERY if group is None or group.key == _WORLD else group.key, subject, statement, line)
+    if is_distributed() and watchdog.watch is not None:
+        watchdog.watch.terms.report(reduction_terms.EVERY if group is None or group.key == _WORLD else group.key, subject, statement, line)
 
 
 def has_queue() -> bool:

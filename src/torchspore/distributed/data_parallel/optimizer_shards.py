@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.distributed.comm import operators
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.data_parallel import fusion, option_effects, settings
 from torchspore.distributed.data_parallel.gradient_reduction import is_traced
-from torchspore.distributed.data_parallel.gradient_scatters import Scatters
 from torchspore.distributed.data_parallel.sharded_weights import RowShardedWeight
 from torchspore.engine.autograd.gradient_listeners import LISTENERS, GradientListener
 from torchspore.engine.memory import reserved_zeros
@@ -28,6 +27,12 @@ from torchspore.engine.split_layouts.sharded_value import ShardedValue, local_pa
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.delayed_values import DelayedValue, is_delayed
 from torchspore.engine.tensors.tensor import frame, raw, wrap
+
+if TYPE_CHECKING:
+    from torchspore.distributed.comm import operators
+    from torchspore.distributed.data_parallel import gradient_scatters
+else:
+    import_lazily(globals(), "torchspore.distributed.comm.operators", "torchspore.distributed.data_parallel.gradient_scatters")
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
@@ -302,7 +307,7 @@ class _Step:
 
     def __init__(self, shares: dict[int, Share], factor: float | None) -> None:
         self.shares, self.factor = shares, factor
-        self.scatters = Scatters(factor)
+        self.scatters = gradient_scatters.Scatters(factor)
 
 
 _steps: list[_Step] = []

@@ -2,13 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.distributed.data_parallel import fusion, gradient_scatters, settings
+from torchspore.distributed.data_parallel import fusion, settings
 from torchspore.distributed.data_parallel.gradient_reduction import Plan
 from torchspore.translations import translatable, translate
+
+if TYPE_CHECKING:
+    from torchspore.distributed.data_parallel import gradient_scatters
+else:
+    import_lazily(globals(), "torchspore.distributed.data_parallel.gradient_scatters")
 
 NOTES = translatable("processes")
 _IN = "auto_parallel."

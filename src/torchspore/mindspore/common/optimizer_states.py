@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchspore.distributed.parameter_server.assignment import Plan
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+
+if TYPE_CHECKING:
+    from torchspore.distributed.parameter_server.assignment import Plan
 
 
 def is_divisible(optimizer: Any) -> bool:

@@ -6,15 +6,21 @@ GPU, HCCL for Ascend.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchspore.base.arguments import is_int
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import list_choices, message, short
-from torchspore.distributed.comm import environment, groups, rendezvous
+from torchspore.distributed.comm import environment, groups
 from torchspore.distributed.comm.environment import ProcessInfo
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.parameter_server import roles as server_roles
 from torchspore.engine.devices.device import home
+
+if TYPE_CHECKING:
+    from torchspore.distributed.comm import rendezvous
+else:
+    import_lazily(globals(), "torchspore.distributed.comm.rendezvous")
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"

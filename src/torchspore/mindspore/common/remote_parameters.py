@@ -2,12 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchspore.base.frames import user_line
-from torchspore.distributed.parameter_server import operators, values
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
+
+if TYPE_CHECKING:
+    from torchspore.distributed.parameter_server import operators, values
+else:
+    import_lazily(globals(), "torchspore.distributed.parameter_server.operators", "torchspore.distributed.parameter_server.values")
 
 
 class RemoteParameter(Parameter):

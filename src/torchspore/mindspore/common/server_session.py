@@ -10,14 +10,14 @@ import atexit
 import gc
 import weakref
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torchspore.base import faults
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.distributed.parameter_server import configuration, operators, roles
-from torchspore.distributed.parameter_server.assignment import DENSE, TABLE, Item, Plan
+from torchspore.distributed.parameter_server import roles
 from torchspore.engine import process
 from torchspore.engine.execution.training_start import TRAINING_START
 from torchspore.engine.tensors import change_counters
@@ -25,6 +25,12 @@ from torchspore.engine.tensors.tensor import outside
 from torchspore.mindspore.common import optimizer_states, remote_parameters
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.row_listener import ROW_LISTENER
+
+if TYPE_CHECKING:
+    from torchspore.distributed.parameter_server import assignment, configuration, operators
+    from torchspore.distributed.parameter_server.assignment import Item, Plan
+else:
+    import_lazily(globals(), *(f"torchspore.distributed.parameter_server.{name}" for name in ("assignment", "configuration", "operators")))
 
 
 class Session:
@@ -218,15 +224,16 @@ def _plan(number: int, optimizer: Any) -> Plan | None:
     )
     key = f"{type(optimizer).__name__} {number}"
     SESSION.keys[id(optimizer)] = key
-    return Plan(key, type(optimizer).__name__, items, can_divide)
+    return assignment.Plan(key, type(optimizer).__name__, items, can_divide)
 
 
 def _item(optimizer: Any, index: int, parameter: Any, can_split_rows: bool) -> Item:
     """Describe a Parameter that servers store. Layers mark their tables by `server_table`: (size of the row cache, sparse gradients)."""
     _, is_sparse = parameter.__dict__.get("server_table", (0, False))
     is_table = can_split_rows and "server_table" in parameter.__dict__
-    return Item(
-        index, parameter.name, tuple(parameter.shape), str(parameter._t.dtype).removeprefix("torch."), TABLE if is_table else DENSE,
+    return assignment.Item(
+        index, parameter.name, tuple(parameter.shape), str(parameter._t.dtype).removeprefix("torch."),
+        assignment.TABLE if is_table else assignment.DENSE,
         bool(parameter.__dict__.get("init_in_server")), is_sparse,
         is_table and not (is_sparse and optimizer._takes_rows_ and optimizer._leaves_rows_),
     )
@@ -253,7 +260,7 @@ def _begin_worker(cluster: roles.Cluster, plans: list[Plan]) -> None:
     settings = configuration.read()
     sizes = {
         (plan.key, item.index): int(_parameter(plan, item).__dict__["server_table"][0]) for plan in plans for item in plan.items
-        if item.kind == TABLE
+        if item.kind == assignment.TABLE
     }
     client = Client(membership, plans, settings, configuration.credentials(settings, cluster.role), sizes)
     if client.rank == 0 and not client.has_values():
@@ -268,7 +275,7 @@ def _begin_worker(cluster: roles.Cluster, plans: list[Plan]) -> None:
     for plan in plans:
         for item in plan.items:
             parameter = _parameter(plan, item)
-            if item.kind == TABLE:
+            if item.kind == assignment.TABLE:
                 remote_parameters.make_remote(parameter, plan.key, item.index)
             else:
                 parameter._t.copy_(client.pull(plan.key, item.index, parameter._t))

@@ -3,13 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchspore.distributed.parameter_server import operators, values
-from torchspore.distributed.parameter_server.assignment import DENSE
+from torchspore.base.lazy_modules import import_lazily
 from torchspore.engine.tensors.tensor import raw, wrap
 from torchspore.mindspore.common import optimizer_states
 from torchspore.mindspore.common.server_session import SESSION
+
+if TYPE_CHECKING:
+    from torchspore.distributed.parameter_server import assignment, operators, values
+else:
+    import_lazily(globals(), *(f"torchspore.distributed.parameter_server.{name}" for name in ("assignment", "operators", "values")))
 from torchspore.mindspore.ops.optimizers.state import assign
 
 
@@ -37,8 +41,8 @@ def push(optimizer: Any, gradients: Any) -> None:
     items = SESSION.client.plans[key].items
     optimizer._check_gradients_(gradients)
     parameters = optimizer.__dict__["parameters"]
-    dense = [item.index for item in items if item.kind == DENSE]
-    tables = [item.index for item in items if item.kind != DENSE]
+    dense = [item.index for item in items if item.kind == assignment.DENSE]
+    tables = [item.index for item in items if item.kind != assignment.DENSE]
     dense_gradients = [raw(gradients[index]).to(parameters[index]._t.dtype) for index in dense]
     parts = [values.rows_of(gradients[index], parameters[index]._t.dtype) for index in tables]
     scalars = [raw(scalar).reshape(()) for scalar in optimizer_states.scalars(optimizer)]
