@@ -51,27 +51,30 @@ def close() -> None:
     if modules == _loaded:
         return
     for module in modules:
+        wraps_functions = _wraps_functions(module)
         for name, value in list(vars(module).items()):
-            if isinstance(value, type) and value.__module__ == module.__name__:
+            if type(value) is FunctionType:
+                if wraps_functions and not name.startswith("_") and _is_open(value, module):
+                    _closed.add(id(value))
+                    _wrappers[value] = _closed_function(value, value.__name__)
+            elif isinstance(value, type) and value.__module__ == module.__name__:
                 _close_class(value)
-            elif isinstance(value, FunctionType) and not name.startswith("_") and _is_open(value, module):
-                _closed.add(id(value))
-                _wrappers[value] = _closed_function(value, value.__name__)
     for module in modules:                                    # under every name in every module
         for name, value in list(vars(module).items()):
-            if isinstance(value, FunctionType) and value in _wrappers:
+            if type(value) is FunctionType and value in _wrappers:
                 setattr(module, name, _wrappers[value])
     _loaded[:] = modules
 
 
-def _is_open(function: FunctionType, module: ModuleType) -> bool:
-    if function.__module__ != module.__name__ or id(function) in _closed or hasattr(function, "has_error_boundary"):
-        return False
+def _wraps_functions(module: ModuleType) -> bool:
+    """Return whether functions of a module get the boundary. Those of operators explain their own errors."""
     folder = module.__name__.removeprefix(_FRONT_END + ".")
-    return folder not in _INNER and folder != "log" and (
-        not folder.startswith("ops.")
-        or folder.removeprefix("ops.") in _WRAPPED_OPERATOR_MODULES
-    )
+    is_of_operators = folder.startswith("ops.") and folder.removeprefix("ops.") not in _WRAPPED_OPERATOR_MODULES
+    return folder not in _INNER and folder != "log" and not is_of_operators
+
+
+def _is_open(function: FunctionType, module: ModuleType) -> bool:
+    return function.__module__ == module.__name__ and id(function) not in _closed and not hasattr(function, "has_error_boundary")
 
 
 def around(cls: type) -> type:
