@@ -1,4 +1,4 @@
-"""Whether a trace runs in this thread. Operators ask this outside of captures too, so the module loads nothing else of the package."""
+"""The trace of this thread. Operators ask for it outside of captures too, so the module loads nothing else of the package."""
 from __future__ import annotations
 
 import threading
