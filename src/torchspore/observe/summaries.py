@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass
 from typing import Any
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.tensors import change_counters
 from torchspore.engine.tensors.tensor import TensorBase, outside, raw, wrap
 from torchspore.graph.capture import running_trace

@@ -10,10 +10,10 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.translations import translatable, translate
 
 

@@ -6,9 +6,9 @@ The rules are MindSpore's: Parameters with different `comm_fusion` numbers are g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.context.store import STORE
 
 MEGABYTE = 1 << 20

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.distributed.comm.groups import Group
 from torchspore.distributed.data_parallel.fusion import Buckets
 from torchspore.engine.tensors.tensor import TensorBase, frame

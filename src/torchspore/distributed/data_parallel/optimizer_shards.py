@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.base.lazy_modules import import_lazily
 from torchspore.base.text import message
 from torchspore.context.store import STORE

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.base.text import list_choices, message
 from torchspore.context.store import STORE
 

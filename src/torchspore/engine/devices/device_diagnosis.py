@@ -4,13 +4,13 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.base.versions import installed
 from torchspore.engine.devices import gpu_kinds
 from torchspore.translations import translate

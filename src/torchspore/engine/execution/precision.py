@@ -4,12 +4,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.blackbox import marks
 from torchspore.context import effects
 from torchspore.context.effects import Outcome

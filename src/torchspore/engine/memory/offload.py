@@ -9,7 +9,6 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from torchspore.base import once
 from torchspore.base.forks import at_fork
 from torchspore.base.frames import warn
 from torchspore.base.host_memory import total_memory
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.base.text import format_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome

@@ -5,12 +5,12 @@ import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.native.native_build import Source
 
 KINDS = ("activation", "gradient", "workspace", "parameter", "optimizer state")

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.devices import device
 from torchspore.engine.random import philox
 from torchspore.engine.torch_internals.torch_private import without_modes

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.translations import translate
 

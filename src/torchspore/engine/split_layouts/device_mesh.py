@@ -4,8 +4,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.base.text import message
 
 

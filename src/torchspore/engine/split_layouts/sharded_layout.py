@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.split_layouts.device_layout import Layout, Shape, from_matrix
 from torchspore.engine.split_layouts.device_mesh import Mesh
 from torchspore.engine.split_layouts.sharded_value import ShardedValue

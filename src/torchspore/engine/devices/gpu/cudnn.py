@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.lazy_dataclasses import dataclass
 from torchspore.engine.devices.gpu import cudnn_calls as calls
 from torchspore.engine.devices.gpu.cudnn_calls import SUCCESS, Direction, Trial
 from torchspore.errors import DeviceFailed, DeviceNotFound
