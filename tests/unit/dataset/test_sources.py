@@ -9,6 +9,7 @@ from typing import Any
 import mindspore.dataset as ds
 import numpy as np
 import pytest
+from support import tiny_sources
 
 
 def write_pair(folder: Path, name: str, count: int = 6, *, side: int = 28, magic: int = 2051, labels: int | None = None) -> Path:
@@ -35,6 +36,50 @@ def test_mnist(tmp_path: Path) -> None:
     assert ds.FashionMnistDataset(str(tmp_path), "test").get_dataset_size() == 4
     assert ds.FashionMnistDataset(str(tmp_path)).num_classes() == 10
     assert ds.KMnistDataset(str(tmp_path), "test", num_samples=2, shuffle=False).get_dataset_size() == 2
+
+
+MNIST_CLASSES = (ds.MnistDataset, ds.KMnistDataset, ds.FashionMnistDataset)
+
+
+@pytest.mark.parametrize("dataset", MNIST_CLASSES)
+@pytest.mark.parametrize(("images", "labels"), [
+    ("{}-images.idx3-ubyte", "{}-labels.idx1-ubyte"), ("my-{}-images-idx3-ubyte.bin", "my-{}-labels-idx1-ubyte.bin"),
+    ("{}-images-28-idx3-ubyte", "{}-labels-idx1-ubyte"),
+])
+def test_mnist_files_with_other_names(tmp_path: Path, dataset: type[ds.MnistDataset], images: str, labels: str) -> None:
+    """MindSpore 2.10 reads each file whose name contains `train-images` and `idx3-ubyte`; many programs name `train-images.idx3-ubyte`."""
+    for name, count in (("train", 3), ("t10k", 2)):
+        path = write_pair(tmp_path, name, count)
+        path.rename(tmp_path / images.format(name))
+        (tmp_path / f"{name}-labels-idx1-ubyte").rename(tmp_path / labels.format(name))
+    assert [int(row["label"]) for row in rows(dataset(str(tmp_path), shuffle=False))] == [0, 1, 0, 1, 2]
+    assert [int(row["label"]) for row in rows(dataset(str(tmp_path), "test", shuffle=False))] == [0, 1]
+
+
+def test_mnist_files_of_both_names_are_joined(tmp_path: Path) -> None:
+    for count, separator in ((3, "."), (2, "-")):
+        path = write_pair(tmp_path, "train", count)
+        path.rename(tmp_path / f"train-images{separator}idx3-ubyte")
+        (tmp_path / "train-labels-idx1-ubyte").rename(tmp_path / f"train-labels{separator}idx1-ubyte")
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(b"")
+    assert [int(row["label"]) for row in rows(ds.MnistDataset(str(tmp_path), shuffle=False))] == [0, 1, 0, 1, 2]
+
+
+def test_mnist_labels_without_images(tmp_path: Path) -> None:
+    write_pair(tmp_path, "train").unlink()
+    assert message_of(tmp_path, FileNotFoundError).startswith("FOLDER/train-images-idx3-ubyte: expected this file of the MNIST format.")
+
+
+def test_emnist_and_qmnist_have_exact_names(tmp_path: Path) -> None:
+    """As in MindSpore 2.10."""
+    tiny_sources.put(tmp_path, {
+        "emnist-mnist-train-images.idx3-ubyte": tiny_sources.idx(tiny_sources.digits(2)), "emnist-mnist-train-labels.idx1-ubyte": b"",
+        "qmnist-train-images.idx3-ubyte": tiny_sources.idx(tiny_sources.digits(2)), "qmnist-train-labels.idx2-int": b"",
+    })
+    with pytest.raises(FileNotFoundError, match="/emnist-mnist-train-images-idx3-ubyte: expected this file"):
+        rows(ds.EMnistDataset(str(tmp_path), "mnist", "train"))
+    with pytest.raises(FileNotFoundError, match="/qmnist-train-images-idx3-ubyte: expected this file"):
+        rows(ds.QMnistDataset(str(tmp_path), "train"))
 
 
 def message_of(folder: Path, kind: type[Exception]) -> str:

@@ -18,11 +18,17 @@ class Mnist(Dataset[Any]):
 
     def __init__(self, dataset_dir: str, usage: str = "all") -> None:
         parts = {"train": ["train"], "test": ["t10k"]}.get(usage, ["t10k", "train"])
-        parts = [part for part in parts if os.path.exists(os.path.join(dataset_dir, f"{part}-images-idx3-ubyte")) or len(parts) == 1]
-        pictures = [np.fromfile(os.path.join(dataset_dir, f"{part}-images-idx3-ubyte"), np.uint8, offset=16) for part in parts]
-        labels = [np.fromfile(os.path.join(dataset_dir, f"{part}-labels-idx1-ubyte"), np.uint8, offset=8) for part in parts]
+        pictures = [np.fromfile(path, np.uint8, offset=16) for part in parts for path in self.find(dataset_dir, part, "images", "idx3")]
+        labels = [np.fromfile(path, np.uint8, offset=8) for part in parts for path in self.find(dataset_dir, part, "labels", "idx1")]
+        if not pictures:
+            raise FileNotFoundError(f"{dataset_dir}: no file {parts[-1]}-images-idx3-ubyte")
         self.pictures = np.concatenate(pictures).reshape(-1, 28, 28, 1)
         self.labels = np.concatenate(labels).astype(np.int32)
+
+    @staticmethod
+    def find(folder: str, part: str, content: str, kind: str) -> list[str]:
+        """Return the files of a part, such as train-images-idx3-ubyte or train-images.idx3-ubyte."""
+        return [path for path in sorted(glob(f"{escape(folder)}/*{part}-{content}*{kind}-ubyte*")) if not path.endswith(".gz")]
 
     def __getitem__(self, index: int) -> Any:
         return self.pictures[index], self.labels[index]

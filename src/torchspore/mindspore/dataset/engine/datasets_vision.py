@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,8 +27,9 @@ _SIDE = 28
 class MnistDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """The images (28, 28, 1) uint8 and labels () uint32 of MNIST, read from its IDX files.
 
-    `dataset_dir` holds `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-...`; `usage` is 'train', 'test' or 'all' (None): the
-    test rows, then the training rows. Raises ValueError for a missing folder or a wrong argument, and when read FileNotFoundError for a
+    `dataset_dir` holds `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-...`; each file whose name contains such a name counts,
+    with any characters before `idx3`, as in `train-images.idx3-ubyte`. `usage` is 'train', 'test' or 'all' (None): the test rows, then the
+    training rows. Raises ValueError for a missing folder or a wrong argument, and when read FileNotFoundError for a
     missing file, FileFormatError (a ValueError) for a truncated or different file; both name the file and are RuntimeErrors.
     """
 
@@ -38,12 +40,24 @@ class MnistDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHO
         return {"train": ["train"], "test": ["t10k"], "all": ["t10k", "train"]}[self.usage]
 
     _labels: ClassVar[str] = "labels-idx1-ubyte"
+    _has_exact_names: ClassVar[bool] = False
 
     def _list(self) -> Sequence[Any]:
         names = self._parts()
-        kinds = ("images-idx3-ubyte", self._labels)
-        existing = [name for name in names if len(names) == 1 or any((self.dataset_dir / f"{name}-{kind}").exists() for kind in kinds)]
-        return Joined([read_pair(self.dataset_dir, name, self._labels) for name in existing or names[-1:]])
+        files = {name: self._idx_files(name) for name in names}
+        existing = [name for name in names if len(names) == 1 or files[name]]
+        return Joined([read_pair(*pair) for name in existing or names[-1:] for pair in files[name] or [self._usual_files(name)]])
+
+    def _idx_files(self, name: str) -> list[tuple[Path, Path]]:
+        """Return pairs of files of images and labels, in the order of their names; a missing file of a pair has its usual name."""
+        usual = self._usual_files(name)
+        if self._has_exact_names:
+            return [usual] if any(path.exists() for path in usual) else []
+        images, labels = (find_files(self.dataset_dir, name, kind) for kind in ("images-idx3-ubyte", self._labels))
+        return [(image or usual[0], label or usual[1]) for image, label in zip_longest(images, labels)]
+
+    def _usual_files(self, name: str) -> tuple[Path, Path]:
+        return self.dataset_dir / f"{name}-images-idx3-ubyte", self.dataset_dir / f"{name}-{self._labels}"
 
     def _row(self, entry: Any) -> Row:
         return entry
@@ -66,6 +80,7 @@ class EMnistDataset(MnistDataset, arguments="dataset_dir, name, usage=None, ROWS
 
     choices = {"name": ("byclass", "bymerge", "balanced", "letters", "digits", "mnist"), "usage": _TRAIN_TEST}
     name: str
+    _has_exact_names = True
 
     def _parts(self) -> list[str]:
         return [f"emnist-{self.name}-{part}" for part in ("test", "train") if self.usage in (part, "all")]
@@ -80,6 +95,7 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
     choices = {"usage": ("all", "train", "test", "test10k", "test50k", "nist")}
     compat: bool
     _labels = "labels-idx2-int"
+    _has_exact_names = True
 
     def _parts(self) -> list[str]:
         names = {"train": "qmnist-train", "test": "qmnist-test", "nist": "xnist"}
@@ -103,11 +119,16 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
         return [int(label[0]) for _, label in self._entries()]
 
 
-def read_pair(folder: Path, name: str, labels_name: str = "labels-idx1-ubyte") -> tuple[np.ndarray, np.ndarray]:
+def find_files(folder: Path, name: str, kind: str) -> list[Path]:
+    """Return the files whose names contain a prefix and both parts of a kind, such as `train` and `images-idx3-ubyte`, in order."""
+    content, _, ending = kind.partition("-")
+    return sorted(path for path in folder.iterdir() if f"{name}-{content}" in path.name and ending in path.name and path.suffix != ".gz")
+
+
+def read_pair(image_path: Path, label_path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the images (N, 28, 28, 1) uint8 and the labels uint32, (N,) or (N, 8), of two IDX files."""
-    image_path, label_path = folder / f"{name}-images-idx3-ubyte", folder / f"{name}-{labels_name}"
     images = _read_idx(image_path, _BYTES, 3)
-    labels = _read_idx(label_path, *((_INTEGERS, 2) if labels_name.endswith("int") else (_BYTES, 1)))
+    labels = _read_idx(label_path, *((_INTEGERS, 2) if label_path.name.endswith("int") else (_BYTES, 1)))
     if images.shape[1:] != (_SIDE, _SIDE):
         raise DataDamaged(message(f"{image_path}: images of {images.shape[1]}x{images.shape[2]}", "images of 28x28, as MNIST has"))
     if len(images) != len(labels):
