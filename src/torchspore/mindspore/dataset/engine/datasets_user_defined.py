@@ -42,6 +42,8 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
     `schema` names the columns with their types and shapes. Raises TypeError for any other source, ValueError for invalid arguments.
     """
 
+    _reads_groups = True
+
     def __init__(
         self, source: Any, column_names: Any = None, column_types: Any = None, schema: Any = None, num_samples: int | None = None,
         num_parallel_workers: int | None = 1, shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None,
@@ -293,6 +295,8 @@ class NumpySlicesDataset(GeneratorDataset):
     default. Raises ValueError if the columns differ in length, are empty, or do not match the number of names.
     """
 
+    _reads_groups = False
+
     def __init__(
         self, data: Any, column_names: Any = None, num_samples: int | None = None, num_parallel_workers: int | None = 1,
         shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
@@ -354,6 +358,8 @@ class PaddedDataset(GeneratorDataset):
     `padded_samples` is a list of dicts from column name to value, all with the same keys. Raises TypeError and ValueError for anything
     else.
     """
+
+    _reads_groups = False
 
     def __init__(self, padded_samples: list[dict[str, Any]]) -> None:
         check_type("PaddedDataset", "padded_samples", padded_samples, list, "a list of dicts from column name to array")

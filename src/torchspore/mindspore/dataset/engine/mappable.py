@@ -77,6 +77,8 @@ class MappableDataset(SourceDataset):
     """A source whose rows are read by index, in the order of a sampler. Subclasses define `_count` and `_read`."""
 
     _indexable = True
+    _reads_groups = False
+    """Whether `_read` accepts a list or an array of indices."""
 
     def __init__(
         self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,
@@ -92,6 +94,7 @@ class MappableDataset(SourceDataset):
 
     def _use(self, sampler: BuiltinSampler) -> None:
         self.sampler: BuiltinSampler = sampler._reading_(self._class_labels)
+        self.sampler._accepts_groups_ = self._reads_groups
 
     def _class_labels(self, column: str) -> list[Any]:
         """Return the label of each row, for a sampler that chooses by class. Raises ValueError if rows have none."""

@@ -31,6 +31,9 @@ class Shuffle(str, Enum):
 class BuiltinSampler:
     """Base of the samplers; a sampler chooses from the rows of its child. A user's subclass defines `__iter__`."""
 
+    _accepts_groups_ = False
+    """True if the source is a GeneratorDataset: `source[indices]` with the list or array that a custom sampler yields is a row, as in 1.x."""
+
     def __init__(self, num_samples: int | None = None) -> None:
         if num_samples is not None:
             check_int(type(self).__name__, "num_samples", num_samples, 0, INT64_MAX)
@@ -393,7 +396,8 @@ class Sampler(BuiltinSampler):
             self.num_samples = None
         self.dataset_size = count
         self.reset()
-        return _user_indices(iter(self), type(self).__name__, count, self.num_samples)
+        accepts_groups = self._accepts_groups_ and self.child_sampler is None
+        return _user_indices(iter(self), type(self).__name__, count, self.num_samples, accepts_groups)
 
 
 class IterSampler(Sampler):
@@ -409,10 +413,16 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def _user_indices(indexes: Iterator[Any], name: str, count: int, limit: int | None) -> Iterator[int]:
+def _user_indices(indexes: Iterator[Any], name: str, count: int, limit: int | None, accepts_groups: bool) -> Iterator[Any]:
     for number, index in enumerate(indexes):
         if limit and number >= limit:
             return
+        if isinstance(index, (list, tuple)) or (isinstance(index, np.ndarray) and index.ndim):
+            if not accepts_groups:
+                hint = "pass a batch_sampler to a GeneratorDataset, or write .batch(...)"
+                raise TypeError(message(f"{name}: index {short(index)}", "an int", hint=hint))
+            yield index
+            continue
         value = int(index)
         if not 0 <= value < count:
             raise RuntimeError(message(f"{name}: index {value}", f"one from 0 to {count - 1}, the rows of the source"))
