@@ -23,13 +23,13 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
     "graph", "generation", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute",
-    "debug_level", "save_graphs", "whole", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports", "first_step",
-    "tiers", "context", "data", "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server", "tensor_parallel",
-    "planning", "searching", "predicted",
+    "debug_level", "save_graphs", "whole", "whole_zoo", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports",
+    "first_step", "tiers", "context", "data", "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server",
+    "tensor_parallel", "planning", "searching", "predicted",
 )
-ON_REQUEST = ("beside", "threads")
-"""Benchmarks that run only if `--only` names them: they need a second tree, or concern the defaults of torchspore alone."""
-MOST_ROUNDS = {"tiers": 2, "whole": 2, "first_step": 2, "waiting": 2}
+ON_REQUEST = ("beside", "threads", "whole_zoo")
+"""Benchmarks that run only if `--only` names them: they need a second tree or the model zoo, or concern the defaults of torchspore alone."""
+MOST_ROUNDS = {"tiers": 2, "whole": 2, "whole_zoo": 2, "first_step": 2, "waiting": 2}
 """The maximum of `--rounds` for benchmarks of which a round takes minutes."""
 FIXED_OPTIONS = {
     **{name: ["--no-compile"] for name in ("mlp", "lenet", "resnet18", "gpt")},        # graph.py compares these nets with torch.compile
@@ -93,7 +93,7 @@ def _run(name: str, part: str, options: list[str]) -> bool:
 
 
 def _describe_run(arguments: list[str], seconds: float, failed: list[str]) -> str:
-    command = f"python benchmarks/report.py {_hide_interpreters(arguments)}".strip()
+    command = f"python benchmarks/report.py {_hide_paths(arguments)}".strip()
     text = f"`{command}` wrote the complete page on {_date()} in {seconds / 60:.0f} minutes."
     return f"{text} Parts that failed and are older: {', '.join(failed)}." if failed else text
 
@@ -119,14 +119,15 @@ def put(name: str, part: str, options: list[str], text: str, seconds: float) -> 
     text = text.strip()
     tables = text.replace("###", "##") if "###" in text else f"## {TITLES.get(part, part)}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
-    command = f"python benchmarks/{name}.py {_hide_interpreters(options)}".strip()
+    command = f"python benchmarks/{name}.py {_hide_paths(options)}".strip()
     parts = _parts()
     parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}, on {_date()} in {seconds:.0f} s.\n\n{tables}\n"
     write_page(parts, _last_complete_run())
 
 
-def _hide_interpreters(options: list[str]) -> str:
-    return shlex.join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *options], options))
+def _hide_paths(options: list[str]) -> str:
+    hidden = {"--oracle": "PYTHON", "--jax": "PYTHON", "--zoo": "DIR"}
+    return shlex.join(hidden.get(before, word) for before, word in zip(["", *options], options))
 
 
 def write_page(parts: dict[str, str], complete_run: str) -> None:
