@@ -88,7 +88,7 @@ PROGRAMS = {
 
 
 def take_checkout(words: list[str]) -> Path:
-    """Remove `--zoo DIR` from the words of a command line. Return DIR; raise SystemExit if it is missing or is no checkout of the zoo."""
+    """Remove `--zoo DIR` from the words of a command line. Return DIR; raise SystemExit if it is missing or not a checkout of the zoo."""
     if "--zoo" not in words or words.index("--zoo") + 1 == len(words):
         raise SystemExit(f"--zoo is missing: expected --zoo DIR, a checkout of the model zoo. To get it: {HOW_TO_GET}")
     position = words.index("--zoo")

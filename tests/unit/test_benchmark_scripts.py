@@ -49,14 +49,10 @@ def test_each_benchmark_gets_the_options_that_it_declares(monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(FOLDER)
     words = ["--oracle", "python", "--jax", "python", "--quick", "--rounds", "3", "--zoo", "models"]
     expected = {
-<<<<<<< HEAD
-        "graph": words, "whole": ["--oracle", "python", "--rounds", "2"], "context": ["--oracle", "python"], "interop": ["--rounds", "3"],
-        "zero": [], "waiting": ["--rounds", "2"], "cache": ["branches"], "mlp": ["--oracle", "python", "--rounds", "3", "--no-compile"],
-=======
         "graph": words[:-2], "whole": ["--oracle", "python", "--rounds", "2"],
         "whole_zoo": ["--oracle", "python", "--rounds", "2", "--zoo", "models"], "context": ["--oracle", "python"],
-        "interop": ["--rounds", "3"], "zero": [],
->>>>>>> 11157539 (benchmarks/whole_zoo.py: six programs of the model zoo, by their README's commands; runs and tables of programs are in program_runs.py)
+        "interop": ["--rounds", "3"], "zero": [], "waiting": ["--rounds", "2"], "cache": ["branches"],
+        "mlp": ["--oracle", "python", "--rounds", "3", "--no-compile"],
     }
     report = importlib.import_module("report")
     assert {name: report._options_of(name, words) for name in expected} == expected

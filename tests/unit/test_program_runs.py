@@ -26,7 +26,7 @@ def test_a_run_has_seconds_memory_and_output(runs: ModuleType) -> None:
 
 
 def test_a_failed_run_names_the_error(runs: ModuleType) -> None:
-    with pytest.raises(RuntimeError, match="^a program: exit code 1: ValueError: wrong$"):
+    with pytest.raises(RuntimeError, match=r"^a program: exit code 1: ValueError: wrong$"):
         runs.run([sys.executable, "-c", "raise ValueError('wrong')"], {}, "a program")
 
 
@@ -72,5 +72,5 @@ def test_a_contender_that_must_run_may_not_fail(runs: ModuleType) -> None:
         assert limit is None
         raise RuntimeError("reason")
 
-    with pytest.raises(RuntimeError, match="^reason$"):
+    with pytest.raises(RuntimeError, match=r"^reason$"):
         runs.measure({"ours": fail}, 1, (), "ours")

@@ -106,7 +106,7 @@ def test_a_checkout_is_taken_from_the_words(zoo: ModuleType, tmp_path: Path) -> 
 def test_unknown_programs_are_an_error(zoo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zoo, "take_checkout", lambda words: tmp_path)
     monkeypatch.setattr(sys, "argv", ["whole_zoo.py", "--nets", "ncf,lenets"])
-    with pytest.raises(SystemExit, match="^--nets lenets: expected names out of lenet, "):
+    with pytest.raises(SystemExit, match=r"^--nets lenets: expected names out of lenet, "):
         zoo.main()
 
 

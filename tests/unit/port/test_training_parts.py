@@ -314,6 +314,9 @@ def write_pictures(folder: Path) -> None:
 @pytest.mark.parametrize("kind", ["MnistDataset", "FashionMnistDataset", "Cifar10Dataset"])
 def test_data_sets_of_files(kind: str, tmp_path: Path) -> None:
     write_pictures(tmp_path)
+    if kind == "FashionMnistDataset":                          # programs also name train-images.idx3-ubyte
+        for path in tmp_path.glob("*-idx?-ubyte"):
+            path.rename(path.with_name(path.name.replace("-idx", ".idx")))
     is_gray = kind != "Cifar10Dataset"
     text = FILES.replace("MnistDataset", kind).replace("FOLDER", str(tmp_path))
     text = text.replace("CHANNELS", "1" if is_gray else "3").replace("WIDTH", "98" if is_gray else "128")

@@ -78,7 +78,7 @@ class MappableDataset(SourceDataset):
 
     _indexable = True
     _reads_groups = False
-    """Whether `_read` accepts a list or an array of indices."""
+    """True if `_read` accepts a list or an array of indices."""
 
     def __init__(
         self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,

@@ -32,7 +32,7 @@ class BuiltinSampler:
     """Base of the samplers; a sampler chooses from the rows of its child. A user's subclass defines `__iter__`."""
 
     _accepts_groups_ = False
-    """True if the source is a GeneratorDataset: `source[indices]` with the list or array that a custom sampler yields is a row, as in 1.x."""
+    """True if a custom sampler may yield a list or an array of indices: a GeneratorDataset reads `source[indices]` as a row, as in 1.x."""
 
     def __init__(self, num_samples: int | None = None) -> None:
         if num_samples is not None:
