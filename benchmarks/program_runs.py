@@ -54,6 +54,9 @@ def last_error(output: str) -> str:
     """Return the last line of an output that names an error, or else its last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    details = [line for line in lines if re.match(r"\[ERROR\] (?!\w+\()", line)]
+    if errors and details and "Refer to 'Dataset Pipeline Error Message'" in errors[-1]:
+        return details[-1]
     return (errors or lines or ["no output"])[-1]
 
 

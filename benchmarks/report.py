@@ -28,7 +28,7 @@ BENCHMARKS = (
     "tensor_parallel", "planning", "searching", "predicted",
 )
 ON_REQUEST = ("beside", "threads", "whole_zoo")
-"""Benchmarks that run only if `--only` names them: they need a second tree or the model zoo, or concern the defaults of torchspore alone."""
+"""Benchmarks that run only if `--only` names them: they need a second tree or the model zoo, or concern defaults of torchspore alone."""
 MOST_ROUNDS = {"tiers": 2, "whole": 2, "whole_zoo": 2, "first_step": 2, "waiting": 2}
 """The maximum of `--rounds` for benchmarks of which a round takes minutes."""
 FIXED_OPTIONS = {

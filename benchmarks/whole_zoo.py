@@ -60,7 +60,7 @@ PROGRAMS = {
         functools.partial(zoo_data.write_digits, rows={"train/train": 4800}),
         ("--data_path", "{data}", "--ckpt_path", "ckpt", "--epoch_size", "3", "--device_target", "CPU")),
     "resnet18": Program(
-        "ResNet-18 on CIFAR-10 files: 2 epochs of 15 steps", "official/cv/ResNet", functools.partial(zoo_data.write_pictures, count=480),
+        "ResNet-18 on CIFAR-10 files: 2 epochs of 15 steps", "official/cv/ResNet", functools.partial(zoo_data.write_pictures, count=500),
         ("--device_target", "CPU", "--data_path", "{data}", "--config_path", "{folder}/config/resnet18_cifar10_config.yaml",
          "--epoch_size", "2", "--train_image_size", "64", "--loss_scale", "1"),
         ("scipy",), {"DEVICE_ID": "0"}),

@@ -35,7 +35,10 @@ def write_digits(folder: Path, rows: dict[str, int], separator: str = ".") -> No
 
 
 def write_pictures(folder: Path, count: int, files: int = 5) -> None:
-    """Write `data_batch_1.bin` and so on, as CIFAR-10 has them: a row is a label and a picture of 3 x 32 x 32 bytes."""
+    """Write `data_batch_1.bin` and so on, as CIFAR-10 has them: a row is a label and a picture of 3 x 32 x 32 bytes.
+
+    MindSpore reads five rows at a time, so that the rows of a file must be a multiple of five.
+    """
     random = np.random.default_rng(0)
     shapes = random.integers(0, 2, (10, 3, 8, 8)).repeat(4, 2).repeat(4, 3) * 160
     labels = random.integers(0, 10, count)

@@ -35,7 +35,9 @@ def test_a_long_run_is_stopped(runs: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("output", "expected"), [
-    ("a\nRuntimeError: wrong\n\n----\n- C++\n", "RuntimeError: wrong"), ("a\nlast\n", "last"), ("", "no output"),
+    ("a\nRuntimeError: wrong\n\n----\n- C++\n", "RuntimeError: wrong"), ("a\nlast\n", "last"),
+    ("[ERROR] MD(1,2): x\nRuntimeError: Refer to 'Dataset Pipeline Error Message'.\n---\n[ERROR] Invalid file\n", "[ERROR] Invalid file"),
+    ("", "no output"),
     ("mindspore.errors.NameError: x", "mindspore.errors.NameError: x"),
 ])
 def test_the_last_error_of_an_output(runs: ModuleType, output: str, expected: str) -> None:

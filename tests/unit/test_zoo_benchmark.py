@@ -46,9 +46,9 @@ def test_digits_of_a_class_are_similar(data: ModuleType, tmp_path: Path) -> None
 
 
 def test_pictures_are_files_of_cifar10(data: ModuleType, tmp_path: Path) -> None:
-    data.write_pictures(tmp_path, 24)
+    data.write_pictures(tmp_path, 25)
     rows = list(ds.Cifar10Dataset(str(tmp_path), shuffle=False).create_tuple_iterator(output_numpy=True))
-    assert len(rows) == 24 and rows[0][0].shape == (32, 32, 3) and len(list(tmp_path.iterdir())) == 5
+    assert len(rows) == 25 and rows[0][0].shape == (32, 32, 3) and len(list(tmp_path.iterdir())) == 5
     labels = [path.read_bytes()[0] for path in sorted(tmp_path.iterdir())]
     assert labels[0] == rows[0][1] and max(labels) < 10
 

@@ -1,4 +1,4 @@
-"""ResNet-18 on CIFAR-10 files, as official/cv/ResNet of the model zoo: 2 epochs of 480 pictures of 64 x 64, batch 32, SGD with momentum."""
+"""ResNet-18 on CIFAR-10 files, as official/cv/ResNet of the model zoo: 2 epochs of 500 pictures of 64 x 64, batch 32, SGD with momentum."""
 import sys
 from pathlib import Path
 
