@@ -57,8 +57,8 @@ for _ in range(STEPS):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+print("loss", loss.item())
 net.eval()
 with torch.no_grad():
-    print("loss of the evaluation", net(*valid).item(), "y", net.y.item())
+    print("eval loss", net(*valid).item(), "y", net.y.item())
 torch.save(net.state_dict(), "deepbsde.pt")
-print("loss", loss.item())
