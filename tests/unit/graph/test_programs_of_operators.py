@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -188,6 +189,20 @@ def test_values_are_freed() -> None:
                 continue
         gc.collect()
         assert sum(type(value) is torch.Tensor for value in gc.get_objects()) <= before + 1
+
+
+def test_a_dropped_graph_is_freed() -> None:
+    def drop_code(*inputs: T) -> weakref.ref[Any]:
+        module = graph_of(lambda x: [(x + 1).exp() * 2, x.sum() - 1], inputs)
+        code = eager_codegen.compile(module)
+        code(*inputs)
+        with Functions():
+            code(*inputs)                                        # the form in Python exists too
+        return weakref.ref(module)
+
+    references = [drop_code(X) for _ in range(3)]
+    gc.collect()
+    assert not any(reference() for reference in references)
 
 
 def test_networks_train_alike() -> None:

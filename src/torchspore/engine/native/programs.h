@@ -34,7 +34,6 @@ struct Program {
   int64_t inputs = 0, registers = 0;
   std::vector<Instruction> instructions;
   std::vector<int64_t> outputs;
-  PyObject* in_python = nullptr;          // does the same
 };
 
 bool read_scalar(PyObject* value, c10::IValue& number) {
@@ -247,20 +246,17 @@ bool is_in_range(const Program& program) {
 }
 
 void free_program(PyObject* capsule) {
-  auto* program = static_cast<Program*>(PyCapsule_GetPointer(capsule, kProgram));
-  if (program == nullptr) return;
-  Py_XDECREF(program->in_python);
-  delete program;
+  delete static_cast<Program*>(PyCapsule_GetPointer(capsule, kProgram));
 }
 
-// new_program(register type, inputs, registers, instructions, outputs, in Python): a program, whose inputs are in the first registers; None
-// if an instruction has arguments that C++ does not read.
+// new_program(register type, inputs, registers, instructions, outputs): a program, whose inputs are in the first registers; None if an
+// instruction has arguments that C++ does not read.
 PyObject* new_program(PyObject*, PyObject* arguments) {
   PyTypeObject* registers;
-  PyObject *instructions, *outputs, *in_python;
+  PyObject *instructions, *outputs;
   long long inputs = 0, count = 0;
-  if (!PyArg_ParseTuple(arguments, "O!LLO!O!O", &PyType_Type, &registers, &inputs, &count, &PyList_Type, &instructions, &PyTuple_Type,
-                        &outputs, &in_python)) {
+  if (!PyArg_ParseTuple(arguments, "O!LLO!O!", &PyType_Type, &registers, &inputs, &count, &PyList_Type, &instructions, &PyTuple_Type,
+                        &outputs)) {
     return nullptr;
   }
   HANDLE_TH_ERRORS
@@ -275,12 +271,8 @@ PyObject* new_program(PyObject*, PyObject* arguments) {
     is_supported = read_register(PyTuple_GET_ITEM(outputs, index), registers, false, program->outputs);
   }
   if (!is_supported || !is_in_range(*program)) return left_to_python();
-  program->in_python = Py_NewRef(in_python);
   PyObject* capsule = PyCapsule_New(program.get(), kProgram, free_program);
-  if (capsule == nullptr) {
-    Py_DECREF(in_python);
-    return nullptr;
-  }
+  if (capsule == nullptr) return nullptr;
   program.release();
   return capsule;
   END_HANDLE_TH_ERRORS
@@ -365,22 +357,23 @@ PyObject* run_in_registers(const Program& program, PyObject* const* inputs) {
   END_HANDLE_TH_ERRORS
 }
 
-// run_program(program, *inputs): the output, or a tuple of several. The form in Python runs inside of modes, for other inputs than torch's
-// tensors, and after an error, which it explains: the operators write into nothing.
+// run_program(program, in_python, *inputs): the output, or a tuple of several. The function `in_python` does the same. It runs inside of
+// modes, for other inputs than torch's tensors, and after an error, which it explains: the operators write into nothing. The program does not
+// own the function, because the garbage collector would not find the cycle.
 PyObject* run_program(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-  auto* program = count < 1 ? nullptr : static_cast<Program*>(PyCapsule_GetPointer(arguments[0], kProgram));
+  auto* program = count < 2 ? nullptr : static_cast<Program*>(PyCapsule_GetPointer(arguments[0], kProgram));
   if (program == nullptr) {
     if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_TypeError, "expected a program");
     return nullptr;
   }
-  bool is_supported = engine_names != nullptr && count - 1 == program->inputs && !runs_python();
-  for (Py_ssize_t index = 1; is_supported && index < count; ++index) is_supported = THPVariable_CheckExact(arguments[index]);
+  bool is_supported = engine_names != nullptr && count - 2 == program->inputs && !runs_python();
+  for (Py_ssize_t index = 2; is_supported && index < count; ++index) is_supported = THPVariable_CheckExact(arguments[index]);
   if (is_supported) {
-    PyObject* out = run_in_registers(*program, arguments + 1);
+    PyObject* out = run_in_registers(*program, arguments + 2);
     if (out != nullptr || !PyErr_ExceptionMatches(PyExc_Exception)) return out;
     PyErr_Clear();
   }
-  return PyObject_Vectorcall(program->in_python, arguments + 1, count - 1, nullptr);
+  return PyObject_Vectorcall(arguments[1], arguments + 2, count - 2, nullptr);
 }
 
 }  // namespace

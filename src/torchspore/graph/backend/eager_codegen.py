@@ -132,10 +132,10 @@ def _program_lines(
             code = _in_python(module, part, names, bound)
         return code(*inputs)
 
-    program, name = f"program_{len(bound)}", "run_program"
-    bound[program], bound[name] = part.build(in_python), programs.run_program
+    program, fallback, name = f"program_{len(bound)}", f"in_python_{len(bound)}", "run_program"
+    bound[program], bound[fallback], bound[name] = part.build(), in_python, programs.run_program
     outputs, inputs = (", ".join(names[node] for node in some) for some in (part.outputs, part.inputs))
-    lines = [f"{outputs} = {name}({program}, {inputs})"]
+    lines = [f"{outputs} = {name}({program}, {fallback}, {inputs})"]
     inside = set(part.nodes)
     gone = [names[other] for node in part.nodes for other in last.get(node, []) if other not in inside]
     return [*lines, f"{' = '.join(gone)} = None"] if gone else lines

@@ -44,7 +44,7 @@ class Program:
         self.inputs = list(dict.fromkeys(each for node in nodes for each in node.all_input_nodes if each not in inside))
         self.outputs = [node for node in nodes if any(user not in inside for user in node.users)]
 
-    def build(self, in_python: Callable[..., Any] | None = None) -> Any:
+    def build(self) -> Any:
         """Return the program for `run_program`; None if C++ does not read the arguments of a node."""
         numbers = {node: Register(number) for number, node in enumerate([*self.inputs, *self.nodes])}
         kept = {*self.inputs, *self.outputs}
@@ -57,7 +57,7 @@ class Program:
                 seen.add(each)
         parts = [_instruction(node, numbers, tuple(last.get(node, ()))) for node in self.nodes]
         outputs = tuple(numbers[node] for node in self.outputs)
-        return _new_program(Register, len(self.inputs), len(numbers), parts, outputs, in_python)    # type: ignore[misc]
+        return _new_program(Register, len(self.inputs), len(numbers), parts, outputs)    # type: ignore[misc]
 
 
 def _instruction(node: Node, numbers: dict[Node, Register], last: tuple[Register, ...]) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def split(nodes: list[Node], is_changed: Callable[[Any], bool]) -> list[Node | P
     def end_run() -> None:
         program = Program(run[:])
         has_enough = sum(node.target is not operator.getitem for node in run) >= _FEWEST
-        parts.extend([program] if has_enough and program.outputs and program.build(len) is not None else run)
+        parts.extend([program] if has_enough and program.outputs and program.build() is not None else run)
         run.clear()
 
     for node in nodes:
@@ -114,7 +114,7 @@ def _is_suitable(node: Node, run: list[Node], is_changed: Callable[[Any], bool])
     if torch.Tag.nondeterministic_seeded in target.tags or not all(map(_is_small, (node, *node.all_input_nodes))):
         return False
     alone = Program([node])
-    return bool(alone.outputs) and alone.build(len) is not None
+    return bool(alone.outputs) and alone.build() is not None
 
 
 def _is_small(node: Node) -> bool:
