@@ -63,7 +63,7 @@ def test_streams_that_do_not_wait(name: str, sentence: str, outcomes: dict[str, 
 
 def test_a_fault_names_the_lines(outcomes: dict[str, list[Any]]) -> None:
     text = outcomes["early_read"][0][0]
-    assert "/src/torchspore/mindspore/ops/elementwise/arithmetic.py:" in text and "/programs/faults.py:" in text
+    assert "/src/torchspore/" in text and "/programs/faults.py:" in text
 
 
 def test_a_copy_to_the_host_has_no_values_before_it_is_complete(outcomes: dict[str, list[Any]]) -> None:
