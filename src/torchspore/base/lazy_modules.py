@@ -33,6 +33,8 @@ class LazyModule:
         return module
 
     def __getattr__(self, name: str) -> Any:
+        if "_name" not in self.__dict__:           # a copy that has no state yet
+            raise AttributeError(name)
         return getattr(self._load(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -159,7 +160,38 @@ def test_a_changed_result_changes_no_cached_row() -> None:
             row["x"][...] = 7
 
 
+class GroupSampler(ds.Sampler):
+    """Yields lists of indices."""
+
+    def __iter__(self) -> Any:
+        return iter([[0, 1], [2, 3]])
+
+
+class Arrays:
+    """Four rows, of which several may be read at once."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: Any) -> tuple[np.ndarray]:
+        return (np.array(index),)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork processes")
+def test_a_forked_process_writes_while_a_thread_of_its_parent_held_the_lock() -> None:
+    cache = ds.DatasetCache(1)
+    with cache._lock:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            cache.put("key", (np.zeros(2),))
+            os._exit(0 if "key" in cache else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 @pytest.mark.parametrize(("build", "text"), [
+    (lambda data, cache: data.map(lambda x: x, cache=cache, callbacks=[ds.DSCallback()]), "a map without callbacks"),
+    (lambda data, cache: ds.GeneratorDataset(Arrays(), ["x"], sampler=GroupSampler()).map(lambda x: x, cache=cache), "single indices"),
     (lambda data, cache: data.batch(2).map(lambda x: x, cache=cache), r"map\(cache=...\) above BatchDataset"),
     (lambda data, cache: data.repeat(2).map(lambda x: x, cache=cache), "above RepeatDataset"),
     (lambda data, cache: data.map(lambda x: x, cache=cache).map(lambda x: x, cache=cache), "one cache"),

@@ -1,6 +1,7 @@
 """`DatasetCache`: rows of a source or of a map, cached in this process, so that later epochs do not compute them again."""
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class DatasetCache:
         self._spilled: SpilledRows | None = None
         self._can_spill = spilling
         self._bytes = self._bytes_on_disk = 0
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._rows or key in self._stored
@@ -72,6 +73,8 @@ class DatasetCache:
     def put(self, key: Hashable, row: Row) -> None:
         """Store a copy of a row if it has room in memory, or else on disk if the cache may spill."""
         size = sum(_bytes(value) for value in row)
+        if self._process != os.getpid():           # in a forked child the lock may be held by a thread that does not exist there
+            self._lock, self._process = threading.Lock(), os.getpid()
         with self._lock:
             if key in self:
                 return

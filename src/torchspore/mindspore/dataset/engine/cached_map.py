@@ -19,14 +19,19 @@ def read_epoch(node: Dataset, cache: DatasetCache, key: object, run: Run, comput
     """Yield the rows of an epoch of `node`; `compute` yields those of the source's rows that `run` requests.
 
     Raises PipelineError, a RuntimeError, for a pipeline whose rows have no fixed index below the cache, for caches above each other, for
-    random transforms below the cache, and if erroneous rows are skipped or replaced.
+    random transforms and callbacks below the cache, and if erroneous rows are skipped or replaced.
     """
     if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
         raise PipelineError(message("map(cache=...) with set_error_samples_mode", "ErrorSamplesMode.RETURN: each row has a value then"))
     steps, source = _steps_and_source(node)
     for step in steps:
         run.forbid_draws(step)
+        if getattr(step, "callbacks", None):
+            hint = "use the callbacks in a map above the cache"
+            raise PipelineError(message("map(callbacks=...) with a cache or below one", "a map without callbacks", hint=hint))
     indices = list(source.sampled_indices(run))
+    if any(hasattr(index, "__len__") for index in indices):
+        raise PipelineError(message("map(cache=...) above a sampler that yields lists of indices", "a sampler that yields single indices"))
     is_missing = [(key, index) not in cache for index in indices]
     computed: Iterator[Row] | None = None
     for index, missing in zip(indices, is_missing):
