@@ -21,7 +21,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_a_run_has_seconds_memory_and_output(runs: ModuleType) -> None:
     script = "import os, sys; print(os.listdir(), os.environ['WORD'], 'TORCHSPORE_WAIT' in os.environ); print('end', file=sys.stderr)"
     run = runs.run([sys.executable, "-c", script], {"WORD": "word"}, "a program")
-    assert 0 < run.seconds < 60 and 1 < run.mebibytes < 1000
+    assert 0 < run.seconds < 60 and run.mebibytes > 1
     assert sorted(run.output.split("\n")) == ["", "[] word False", "end"]
 
 

@@ -49,6 +49,8 @@ def short_ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return call
 
+    monkeypatch.setattr(grad, "LISTENERS", [])               # earlier tests of this process may have used several devices or a server
+    monkeypatch.setattr(grad.TRAINING_START, "hook", None)
     monkeypatch.setattr(grad, "_differentiate_outermost", note("call", begin))
     monkeypatch.setattr(grad, "_gradients_of_leaves", note("C++", backward))
     return ways
