@@ -133,7 +133,7 @@ def _program_lines(
         return code(*inputs)
 
     program, fallback, name = f"program_{len(bound)}", f"in_python_{len(bound)}", "run_program"
-    bound[program], bound[fallback], bound[name] = part.build(), in_python, programs.run_program
+    bound[program], bound[fallback], bound[name] = part.compiled, in_python, programs.run_program
     outputs, inputs = (", ".join(names[node] for node in some) for some in (part.outputs, part.inputs))
     lines = [f"{outputs} = {name}({program}, {fallback}, {inputs})"]
     inside = set(part.nodes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -44,8 +45,9 @@ class Program:
         self.inputs = list(dict.fromkeys(each for node in nodes for each in node.all_input_nodes if each not in inside))
         self.outputs = [node for node in nodes if any(user not in inside for user in node.users)]
 
-    def build(self) -> Any:
-        """Return the program for `run_program`; None if C++ does not read the arguments of a node."""
+    @cached_property
+    def compiled(self) -> Any:
+        """The program for `run_program`; None if C++ does not read the arguments of a node."""
         numbers = {node: Register(number) for number, node in enumerate([*self.inputs, *self.nodes])}
         kept = {*self.inputs, *self.outputs}
         last: dict[Node, list[Register]] = {}
@@ -89,7 +91,7 @@ def split(nodes: list[Node], is_changed: Callable[[Any], bool]) -> list[Node | P
     def end_run() -> None:
         program = Program(run[:])
         has_enough = sum(node.target is not operator.getitem for node in run) >= _FEWEST
-        parts.extend([program] if has_enough and program.outputs and program.build() is not None else run)
+        parts.extend([program] if has_enough and program.outputs and program.compiled is not None else run)
         run.clear()
 
     for node in nodes:
@@ -114,7 +116,7 @@ def _is_suitable(node: Node, run: list[Node], is_changed: Callable[[Any], bool])
     if torch.Tag.nondeterministic_seeded in target.tags or not all(map(_is_small, (node, *node.all_input_nodes))):
         return False
     alone = Program([node])
-    return bool(alone.outputs) and alone.build() is not None
+    return bool(alone.outputs) and alone.compiled is not None
 
 
 def _is_small(node: Node) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from torchspore.base.text import message
 from torchspore.blackbox import marks
 from torchspore.context.store import STORE
-from torchspore.engine.tensors.tensor import TensorBase
+from torchspore.engine.tensors.tensor import TensorBase, wrap
 from torchspore.mindspore.common.row_listener import ROW_LISTENER
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import descriptions, watchdog
@@ -153,7 +153,6 @@ class Iterator:
     def _on_device(self, row: Row) -> Row:
         """Return the row with Tensors on the device in place of its arrays, and start the copy of the next row if it is in memory."""
         from torchspore.engine.devices import device, row_transfer
-        from torchspore.engine.tensors.tensor import wrap
 
         if self._transfer is None or self._transfer.device != device.current():
             self._transfer = row_transfer.open_transfer()
