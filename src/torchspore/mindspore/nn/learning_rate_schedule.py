@@ -8,8 +8,8 @@ from torchspore.base.text import message
 from torchspore.engine.tensors import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_real
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 
 _INTEGER_ARGUMENTS = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
 

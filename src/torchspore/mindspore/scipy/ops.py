@@ -8,7 +8,7 @@ import torch
 from torchspore.base.text import message, with_type
 from torchspore.engine.tensors.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declaration.declare import part_of
-from torchspore.mindspore.ops.declaration.primitive import primitive_class
+from torchspore.mindspore.ops.declaration.primitive_classes import primitive_class
 from torchspore.mindspore.ops.linear_algebra.matrices import decompose_eigen
 from torchspore.public_names import missing
 

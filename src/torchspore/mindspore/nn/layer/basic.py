@@ -17,8 +17,8 @@ from torchspore.mindspore.common.seed import _get_graph_seed
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.collectives.remote_tables import remote_rows
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import axes, checked, lengths, optional, truth
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.linear_algebra.matrix_products import dense_layer
 from torchspore.mindspore.ops.random_draws import dropouts
 

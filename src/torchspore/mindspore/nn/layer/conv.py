@@ -13,8 +13,8 @@ from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_lengths, check_words
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.images import conv
 
 

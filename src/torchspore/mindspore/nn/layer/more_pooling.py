@@ -7,8 +7,8 @@ from torchspore.base.arguments import check_int_type
 from torchspore.base.text import message
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_lengths, checked, open_lengths
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 
 
 class _Adaptive(Cell):

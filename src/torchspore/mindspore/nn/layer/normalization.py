@@ -15,8 +15,8 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.collectives import synchronized
 from torchspore.mindspore.ops.declaration.indices import normalized_axis
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_lengths, check_real, check_words
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.layers import normalization
 
 

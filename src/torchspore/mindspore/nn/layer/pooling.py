@@ -7,8 +7,8 @@ from torchspore.base.frames import line_prefix
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_divisor, check_lengths, checked, open_lengths
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.images import pooling
 
 

@@ -11,8 +11,8 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.declaration import split_capture
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_real, checked, optional, tensor
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.losses import loss as loss_operators
 
 

@@ -12,8 +12,8 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.loss.loss import LossBase, check_tensors
+from torchspore.mindspore.ops.declaration.kind_checks import check_kinds
 from torchspore.mindspore.ops.declaration.limits import check_real
-from torchspore.mindspore.ops.declaration.primitive import check_kinds
 from torchspore.mindspore.ops.losses import more_losses
 
 

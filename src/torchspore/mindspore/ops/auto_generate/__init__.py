@@ -17,7 +17,8 @@ from torchspore.mindspore import mint as _mint
 from torchspore.mindspore.common import Tensor
 from torchspore.mindspore.ops.declaration import error_boundary as _error_boundary
 from torchspore.mindspore.ops.declaration.declare import bridged as _bridged
-from torchspore.mindspore.ops.declaration.primitive import primitive_class as _primitive_class
+from torchspore.mindspore.ops.declaration.primitive_classes import build_methods as _build_methods
+from torchspore.mindspore.ops.declaration.primitive_classes import primitive_class as _primitive_class
 from torchspore.public_names import missing as _missing
 
 T = torch.Tensor
@@ -268,7 +269,9 @@ def _with_positional_parameters(function: Callable[..., Any]) -> Callable[..., A
 
 def _offer(name: str, called: str, function: Callable[..., Any], function_name: str | None) -> None:
     names = vars(sys.modules[__name__])
-    primitive_class = _error_boundary.around(_primitive_class(name, function, ()))
+    primitive_class = _primitive_class(name, function, ())
+    _build_methods(primitive_class)                # which then get the boundary
+    _error_boundary.around(primitive_class)
     names[name], names[f"{called}_op"] = primitive_class, primitive_class()
     if function_name is not None:
         names[function_name] = _error_boundary.around_function(function, function_name)

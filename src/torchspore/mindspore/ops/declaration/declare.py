@@ -27,7 +27,8 @@ from torchspore.mindspore.ops.declaration.extremes import Extremes
 from torchspore.mindspore.ops.declaration.function_limits import checks_of_family, checks_of_operator
 from torchspore.mindspore.ops.declaration.older_keywords import renamed_keywords
 from torchspore.mindspore.ops.declaration.one_dtype import check_one_dtype
-from torchspore.mindspore.ops.declaration.primitive import Primitive, primitive_class
+from torchspore.mindspore.ops.declaration.primitive import Primitive
+from torchspore.mindspore.ops.declaration.primitive_classes import primitive_class
 from torchspore.mindspore.ops.declaration.wide import Widening, widened
 
 Body = TypeVar("Body", bound=Callable[..., Any])
