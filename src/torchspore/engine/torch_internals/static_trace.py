@@ -17,7 +17,6 @@ import torch
 import torch.nested._internal.nested_tensor as nested_tensor
 from torch import fx
 from torch._dispatch.python import no_python_dispatcher
-from torch._functorch import config as functorch_config
 from torch._library import simple_registry
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -81,8 +80,10 @@ class StaticFakeMode(FakeTensorMode):
     """A fake mode without symbols for sizes, in a block of `static_symbols`."""
 
     def __init__(self) -> None:
-        if _KNOWS_FAKE_MODE and "torch._dynamo" not in sys.modules and not functorch_config.fake_tensor_propagate_real_tensors:
-            self._begin()
+        from torch._functorch import config  # which the import of this module does not load
+
+        if _KNOWS_FAKE_MODE and "torch._dynamo" not in sys.modules and not config.fake_tensor_propagate_real_tensors:
+            self._begin(config.fake_tensor_allow_meta)
         else:
             super().__init__()
         self.fake_tensor_converter = _Converter()
@@ -103,13 +104,13 @@ class StaticFakeMode(FakeTensorMode):
             fake.constant = constant
         return fake
 
-    def _begin(self) -> None:
+    def _begin(self, allow_meta: bool) -> None:
         """Do what `FakeTensorMode.__init__` does, with the defaults of torch._dynamo.config."""
         TorchDispatchMode.__init__(self)
         self.allow_fallback_kernels = self.cache_enabled = self.static_shapes = True
         self.allow_non_fake_inputs = self.allow_scalar_outputs = self.propagate_real_tensors = self.in_kernel_invocation = False
         self.cache_crosscheck_enabled = False
-        self.allow_meta = functorch_config.fake_tensor_allow_meta
+        self.allow_meta = allow_meta
         self.shape_env = self._stack = None
         self._stack_trace: Any = []
         self.enter_stack = []

@@ -21,23 +21,13 @@ from torchspore.engine.devices import gpu_kinds
 from torchspore.engine.devices.gpu import cudnn
 from torchspore.engine.devices.gpu.cudnn import Job, Plan, Refused
 from torchspore.engine.devices.gpu.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
+from torchspore.engine.devices.gpu.named_algorithms import ALGORITHMS
 from torchspore.engine.torch_internals import torch_private
 from torchspore.engine.torch_internals.custom_operators import LIBRARY, define
 from torchspore.errors import AlgorithmRefused
 
 T = torch.Tensor
 Sizes = list[int]
-
-
-class _Algorithms:
-    """The state of the options that name cuDNN's algorithms."""
-
-    def __init__(self) -> None:
-        self.are_named = False
-        """True if an algorithm is asked for by name: the first question of each convolution."""
-
-
-ALGORITHMS = _Algorithms()
 _plans: dict[tuple[Job, str], Plan] = {}
 _lock = threading.Lock()
 

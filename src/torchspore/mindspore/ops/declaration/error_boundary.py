@@ -39,31 +39,40 @@ _WRAPPED_OPERATOR_MODULES = frozenset((
 
 _closed: set[int] = set()
 """The classes and functions that have the boundary, by identity: they exist as long as the process."""
-_loaded: list[ModuleType] = []
-"""The modules of the last call of `close`."""
+_loaded: set[ModuleType] = set()
+"""The modules that have the boundary."""
 _wrappers: dict[Callable[..., Any], Callable[..., Any]] = {}
 """Functions of modules, and their wrappers."""
 
 
 def close() -> None:
     """Add the boundary to the modules of the front end that were loaded since the last call."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and isinstance(module, ModuleType)]
-    if modules == _loaded:
-        return
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and _is_new(module)]
+    functions: list[tuple[ModuleType, str, FunctionType]] = []
     for module in modules:
-        wraps_functions = _wraps_functions(module)
+        path, wraps_functions = module.__name__, _wraps_functions(module)
         for name, value in list(vars(module).items()):
             if type(value) is FunctionType:
-                if wraps_functions and not name.startswith("_") and _is_open(value, module):
+                functions.append((module, name, value))
+                if wraps_functions and name[0] != "_" and _is_open(value, module):
                     _closed.add(id(value))
                     _wrappers[value] = _closed_function(value, value.__name__)
-            elif isinstance(value, type) and value.__module__ == module.__name__:
+            elif isinstance(value, type) and value.__module__ == path:
                 _close_class(value)
-    for module in modules:                                    # under every name in every module
-        for name, value in list(vars(module).items()):
-            if type(value) is FunctionType and value in _wrappers:
-                setattr(module, name, _wrappers[value])
-    _loaded[:] = modules
+        if not _is_running(module):
+            _loaded.add(module)
+    for module, name, function in functions:                   # under every name in every module
+        if function in _wrappers:
+            setattr(module, name, _wrappers[function])
+
+
+def _is_new(module: Any) -> bool:
+    return isinstance(module, ModuleType) and module not in _loaded
+
+
+def _is_running(module: ModuleType) -> bool:
+    """Return whether the code of a module still runs: it may define more functions and classes."""
+    return bool(getattr(module.__spec__, "_initializing", False))
 
 
 def _wraps_functions(module: ModuleType) -> bool:

@@ -3,15 +3,21 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 
-from torchspore.engine.devices.gpu import convolution as by_name
+from torchspore.base.lazy_modules import import_lazily
+from torchspore.engine.devices.gpu.named_algorithms import ALGORITHMS
 from torchspore.engine.formulas.half_precision import run_convolution
 from torchspore.mindspore.ops.declaration.declare import op
 from torchspore.mindspore.ops.linear_algebra.matrix_products import require_equal_dtypes
+
+if TYPE_CHECKING:
+    from torchspore.engine.devices.gpu import convolution
+else:
+    import_lazily(globals(), "torchspore.engine.devices.gpu.convolution")
 
 T = torch.Tensor
 Size = Any
@@ -117,8 +123,8 @@ def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode:
     stride, dilation, pads, rest = _padding_of_call(count, x, weight, stride, pad_mode, padding, dilation)
     if pads is not None:
         x = F.pad(x, pads)
-    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
-        return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
+    if ALGORITHMS.are_named and convolution.applies(x, weight):
+        return convolution.convolve(x, weight, bias, stride, rest, dilation, groups)
     return run_convolution(_CONVOLUTIONS[count], x, weight, bias, stride, rest, dilation, groups)
 
 
@@ -190,8 +196,8 @@ def convolve_transposed(
     count = weight.ndim - 2
     stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
     call: Any = functools.partial(run_convolution, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1])
-    if by_name.ALGORITHMS.are_named and by_name.applies(x, weight):
-        call = by_name.convolve_transposed
+    if ALGORITHMS.are_named and convolution.applies(x, weight):
+        call = convolution.convolve_transposed
     if pad_mode == "valid":
         out = call(x, weight, bias, stride, 0, 0, groups, dilation)
         grown = [max(s - ((k - 1) * d + 1), 0) for s, k, d in zip(stride, kernel, dilation)]
@@ -222,7 +228,7 @@ def conv_transpose2d(
     dilation: Size = 1,
 ) -> T:
     """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
-    call = by_name.convolve_transposed if by_name.ALGORITHMS.are_named and by_name.applies(input, weight) else F.conv_transpose2d
+    call = convolution.convolve_transposed if ALGORITHMS.are_named and convolution.applies(input, weight) else F.conv_transpose2d
     return run_convolution(call, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
