@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all versions-sample check docs dist native-wheel bench size parity generate setup browser short-paths
+.PHONY: demo test test-all versions-sample check docs dist native-wheel bench bench-features size parity generate setup browser short-paths
 
 setup: $(READY)
 
@@ -87,8 +87,13 @@ generate: $(READY)
 size: $(READY)
 	$(BIN)/python tools/size.py
 
+# docs/performance.md, which compares torchspore with other frameworks.
 bench: $(READY)
 	$(BIN)/python benchmarks/report.py --rounds 3 --seconds 0.3 $(if $(JAX),--jax $(JAX)) $(if $(wildcard $(ORACLE)),--oracle $(ORACLE))
+
+# docs/measurements.md, which shows the costs and gains of features.
+bench-features: $(READY)
+	$(BIN)/python benchmarks/report.py --page measurements --rounds 3 --seconds 0.3 $(if $(wildcard $(ORACLE)),--oracle $(ORACLE))
 
 parity: $(READY) $(ORACLE)
 	$(BIN)/python tools/record.py parity --python $(ORACLE) --check

@@ -39,14 +39,14 @@ WAYS: dict[str, dict[str, dict[str, Any]]] = {
         "O0": {}, "O0, no plan": {"TORCHSPORE_MEMORY_PLAN": "0"}, "O1": {"memory_optimize_level": "O1"}, "mem_reuse off": {"reuse": False},
         "memory_offload": OFFLOAD,
         "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"recompute": True},
-        "recompute, O1": {"recompute": True, "memory_optimize_level": "O1"}, "all of it": {**OFFLOAD, "state": True, "recompute": True},
+        "all of it": {**OFFLOAD, "state": True, "recompute": True},
     },
     "pynative": {
         "plain": {}, "memory_offload": OFFLOAD, "memory_offload, offload_param": {**OFFLOAD, "state": True},
         "recompute": {"recompute": True}, "all of it": {**OFFLOAD, "state": True, "recompute": True},
     },
 }
-SELECTED = {"gpt": ("eager", "O0", "O0, no plan", "O1", "memory_offload, offload_param", "plain")}
+SELECTED = {"gpt": ("eager", "O0", "O0, no plan", "memory_offload, offload_param", "plain")}
 """The rows of a net that takes long; other nets have all rows."""
 HEAD = """| mode | how | MiB | of torch eager | s a step (min .. max) | of torch eager | numbers |
 |---|---|---:|---:|---:|---:|---|"""

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Run benchmarks and write docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
+"""Run benchmarks and write a page: `python benchmarks/report.py [--page measurements] [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
-Each benchmark has a part of the page, with the command that wrote it; `--only` does not change the other parts. Without `--only` all parts
-are written again, and the head of the page states the command and the time. A part whose benchmark fails stays as it is.
+docs/performance.md compares torchspore with other frameworks, docs/measurements.md shows the costs and gains of its features. A benchmark
+has a part of one page, with the command that wrote it; `--only` does not change the other parts. Without `--only` all parts of the page are
+written again, and the head of the page states the command and the time. A part whose benchmark fails stays as it is.
 """
 from __future__ import annotations
 
@@ -20,34 +21,48 @@ import summary
 import torch
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "performance.md"
-BENCHMARKS = (
-    "graph", "generation", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute",
-    "debug_level", "save_graphs", "whole", "whole_zoo", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports",
-    "first_step", "tiers", "context", "data", "waiting", "threads", "maintenance", "interop", "parallel", "zero", "server",
-    "tensor_parallel", "planning", "searching", "predicted",
-)
+DOCS = HERE.parent / "docs"
+PAGES = {
+    "performance": (
+        "graph", "generation", "whole", "whole_zoo", "mlp", "lenet", "resnet18", "gpt", "memory", "dispatch", "imports", "first_step",
+        "tiers", "data", "interop", "parallel", "zero", "tensor_parallel",
+    ),
+    "measurements": (
+        "control", "parts", "idiom", "cache", "lanes", "kernels", "tuning", "precision", "sparse", "recompute", "debug_level",
+        "save_graphs", "maintenance", "context", "waiting", "threads", "beside", "server", "planning", "searching", "predicted",
+    ),
+}
+"""The benchmarks of each page in docs."""
 ON_REQUEST = ("beside", "threads", "whole_zoo")
 """Benchmarks that run only if `--only` names them: they need a second tree or the model zoo, or concern defaults of torchspore alone."""
-MOST_ROUNDS = {"tiers": 2, "whole": 2, "whole_zoo": 2, "first_step": 2, "waiting": 2}
+NETS_ON_REQUEST = ("resnet18-64",)
+"""Nets of graph.py that run only if `--nets` names them: ResNet-50 has the same operators, and resnet18.py measures PyNative mode."""
+MOST_ROUNDS = {"data": 2, "whole": 2, "whole_zoo": 2, "first_step": 2, "waiting": 2}
 """The maximum of `--rounds` for benchmarks of which a round takes minutes."""
 FIXED_OPTIONS = {
     **{name: ["--no-compile"] for name in ("mlp", "lenet", "resnet18", "gpt")},        # graph.py compares these nets with torch.compile
     "cache": ["branches"], "kernels": ["--nets", "elementwise"], "tuning": ["--nets", "elementwise", "--budget", "8"],
-    "searching": ["--only", "GPT, 12 layers"], "predicted": ["--picture", "docs/guides/images/predicted.svg"],
+    "searching": ["--only", "GPT, 12 layers"], "zero": ["--ranks", "2"], "predicted": ["--picture", "docs/guides/images/predicted.svg"],
 }
 """Options that a benchmark always has, mostly because its other cases would take longer than the page allows: an hour for all parts."""
 WITHOUT_ORACLE = ("waiting",)
 """Benchmarks that report.py runs without MindSpore, because its epochs take minutes."""
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
-HEAD = """# Performance
+PERFORMANCE = """# Performance
 
 Written by `benchmarks/report.py`; do not edit. Contenders alternate in one run; a ratio is computed within each round. *torch eager* is the
 step as people write it by hand, in a process without torchspore. *Same malloc thresholds* is the same step in a process that keeps freed
 memory, as torchspore's engine does (`TORCHSPORE_MALLOC=0` disables this). Real MindSpore 2.10, if a table contains it, runs in a separate
 process on the same cores; its figures vary most. torchspore has its C++ short paths (`torchspore doctor --build`), which every installation
-has after its first program of more than 10 seconds, if a C++ compiler is there.
+has after its first program of more than 10 seconds, if a C++ compiler is there. [Measurements](measurements.md) shows the costs and gains
+of single features.
 """
+MEASUREMENTS = """# Measurements of features
+
+Written by `benchmarks/report.py --page measurements`; do not edit. Each table shows the cost or the gain of a feature. Cases alternate in
+one run; a ratio is computed within each round. [Performance](performance.md) compares torchspore with other frameworks.
+"""
+HEADS = {"performance": PERFORMANCE, "measurements": MEASUREMENTS}
 TITLES = {
     "cache": "compile cache", "context": "calls of the context", "server": "parameter server", "planning": "plans",
     "searching": "search for strategies", "predicted": "predicted and measured steps",
@@ -59,24 +74,35 @@ def main() -> None:
     """Run the requested benchmarks, each in a separate process, and put their tables into the page."""
     arguments = sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
-        print(f"{__doc__}\nBenchmarks: {', '.join(BENCHMARKS)}")
+        print(f"{__doc__}\n" + "\n".join(f"Benchmarks of {page}: {', '.join(names)}" for page, names in PAGES.items()))
         return
-    names = tuple(name for name in BENCHMARKS if name not in ON_REQUEST)
-    is_complete = "--only" not in arguments
-    if not is_complete:
-        position = arguments.index("--only")
-        names = tuple(arguments[position + 1].split(","))
-        del arguments[position:position + 2]
+    page, only = _take_option(arguments, "--page") or "performance", _take_option(arguments, "--only")
+    names = tuple(only.split(",")) if only else tuple(name for name in PAGES[page] if name not in ON_REQUEST)
     subprocess.run([sys.executable, "-m", "torchspore", "doctor", "--build"], check=True, stdout=subprocess.DEVNULL)
     started = time.monotonic()
     results = {part: _run(name, part, options) for name in names for part, options in _runs(name, _options_of(name, arguments))}
     failed = [part for part, succeeded in results.items() if not succeeded]
-    if is_complete:
-        drop_parts_except(set(results) | set(ON_REQUEST))
-        write_page(_parts(), _describe_run(arguments, time.monotonic() - started, failed))
-    subprocess.run([sys.executable, str(HERE.parent / "tools/generate.py"), "performance"], check=True)      # the Chinese page
+    if not only:
+        parts = {name: text for name, text in _parts(page).items() if name in {*results, *ON_REQUEST}}
+        write_page(page, parts, _describe_run(page, arguments, time.monotonic() - started, failed))
+    subprocess.run([sys.executable, str(HERE.parent / "tools/generate.py"), "performance"], check=True)      # the Chinese pages
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
+
+
+def _take_option(arguments: list[str], option: str) -> str:
+    """Remove an option and its value from the arguments; return the value, or an empty string."""
+    if option not in arguments:
+        return ""
+    position = arguments.index(option)
+    _, value = arguments[position:position + 2]
+    del arguments[position:position + 2]
+    return value
+
+
+def page_of(name: str) -> str:
+    """Return the page that has the part of a benchmark."""
+    return next(page for page, names in PAGES.items() if name in names)
 
 
 def _run(name: str, part: str, options: list[str]) -> bool:
@@ -92,8 +118,9 @@ def _run(name: str, part: str, options: list[str]) -> bool:
     return True
 
 
-def _describe_run(arguments: list[str], seconds: float, failed: list[str]) -> str:
-    command = f"python benchmarks/report.py {_hide_paths(arguments)}".strip()
+def _describe_run(page: str, arguments: list[str], seconds: float, failed: list[str]) -> str:
+    options = arguments if page == "performance" else ["--page", page, *arguments]
+    command = f"python benchmarks/report.py {_hide_paths(options)}".strip()
     text = f"`{command}` wrote the complete page on {_date()} in {seconds / 60:.0f} minutes."
     return f"{text} Parts that failed and are older: {', '.join(failed)}." if failed else text
 
@@ -106,7 +133,7 @@ def _runs(name: str, options: list[str]) -> list[tuple[str, list[str]]]:
     """Return the runs of a benchmark, each as the part of the page that it makes and its options: one part for each net of graph.py."""
     if name != "graph":
         return [(name, options)]
-    nets = [net.name for net in graph.NETS] + ["overhead"]
+    nets = [net.name for net in graph.NETS if net.name not in NETS_ON_REQUEST] + ["overhead"]
     if "--nets" in options:
         position = options.index("--nets")
         nets = options[position + 1].split(",")
@@ -120,9 +147,10 @@ def put(name: str, part: str, options: list[str], text: str, seconds: float) -> 
     tables = text.replace("###", "##") if "###" in text else f"## {TITLES.get(part, part)}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
     command = f"python benchmarks/{name}.py {_hide_paths(options)}".strip()
-    parts = _parts()
+    page = page_of(name)
+    parts = _parts(page)
     parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}, on {_date()} in {seconds:.0f} s.\n\n{tables}\n"
-    write_page(parts, _last_complete_run())
+    write_page(page, parts, _last_complete_run(page))
 
 
 def _hide_paths(options: list[str]) -> str:
@@ -130,30 +158,33 @@ def _hide_paths(options: list[str]) -> str:
     return shlex.join(hidden.get(before, word) for before, word in zip(["", *options], options))
 
 
-def write_page(parts: dict[str, str], complete_run: str) -> None:
-    """Write the page from its parts, with the sentence about its last complete run, and its summary."""
-    ordered = sorted(parts, key=lambda key: (BENCHMARKS.index(key.partition("-")[0]), ORDER.get(key, 0)))
-    head = f"{HEAD}\n{complete_run}\n" if complete_run else HEAD
-    PAGE.write_text("\n".join([head, *(parts[key] for key in ordered)]), encoding="utf-8")
-    summary.main()
+def write_page(page: str, parts: dict[str, str], complete_run: str) -> None:
+    """Write a page from its parts, with the sentence about its last complete run; docs/performance.md has a summary."""
+    ordered = sorted(parts, key=lambda key: (PAGES[page].index(key.partition("-")[0]), ORDER.get(key, 0)))
+    head = f"{HEADS[page]}\n{complete_run}\n" if complete_run else HEADS[page]
+    _path(page).write_text("\n".join([head, *(parts[key] for key in ordered)]), encoding="utf-8")
+    if page == "performance":
+        summary.main()
 
 
-def _last_complete_run() -> str:
-    """Return the sentence of the page about the run that wrote all of it; an empty string if there is none."""
-    match = re.search(r"^`python benchmarks/report\.py.*$", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)
+def _path(page: str) -> Path:
+    return DOCS / f"{page}.md"
+
+
+def _last_complete_run(page: str) -> str:
+    """Return the sentence of a page about the run that wrote all of it; an empty string if there is none."""
+    match = re.search(r"^`python benchmarks/report\.py.*$", _text_of(page), flags=re.MULTILINE)
     return match[0] if match else ""
 
 
-def drop_parts_except(names: set[str]) -> None:
-    """Remove parts of benchmarks that no longer exist."""
-    write_page({name: text for name, text in _parts().items() if name in names}, _last_complete_run())
-
-
-def _parts() -> dict[str, str]:
-    """Return the parts of the page by their names."""
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    pieces = re.split(r"^<!-- ([\w-]+) -->\n", text, flags=re.MULTILINE)[1:]
+def _parts(page: str) -> dict[str, str]:
+    """Return the parts of a page by their names."""
+    pieces = re.split(r"^<!-- ([\w-]+) -->\n", _text_of(page), flags=re.MULTILINE)[1:]
     return {name: f"<!-- {name} -->\n{piece.rstrip()}\n" for name, piece in zip(pieces[::2], pieces[1::2])}
+
+
+def _text_of(page: str) -> str:
+    return _path(page).read_text(encoding="utf-8") if _path(page).exists() else ""
 
 
 def _options_of(name: str, arguments: list[str]) -> list[str]:

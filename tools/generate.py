@@ -51,7 +51,7 @@ SUBJECTS: dict[str, Callable[[], dict[Path, str]]] = {
     },
     "packages": lambda: {ROOT / "docs/zh/packages.md": chinese_pages.page_of("docs/packages.md")},
     "performance": lambda: {
-        ROOT / "docs/zh/performance.md": chinese_pages.page_of("docs/performance.md"),
+        **{ROOT / f"docs/zh/{name}.md": chinese_pages.page_of(f"docs/{name}.md") for name in ("performance", "measurements")},
         **{ROOT / f"docs/guides/images/zh/{name}.svg": chinese_pages.picture_of(f"docs/guides/images/{name}.svg")
            for name in ("performance", "predicted")},
     },

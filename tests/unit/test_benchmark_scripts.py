@@ -51,8 +51,17 @@ def test_each_benchmark_gets_the_options_that_it_declares(monkeypatch: pytest.Mo
     expected = {
         "graph": words[:-2], "whole": ["--oracle", "python", "--rounds", "2"],
         "whole_zoo": ["--oracle", "python", "--rounds", "2", "--zoo", "models"], "context": ["--oracle", "python"],
-        "interop": ["--rounds", "3"], "zero": [], "waiting": ["--rounds", "2"], "cache": ["branches"],
+        "interop": ["--rounds", "3"], "zero": ["--ranks", "2"], "waiting": ["--rounds", "2"], "cache": ["branches"],
         "mlp": ["--oracle", "python", "--rounds", "3", "--no-compile"],
     }
     report = importlib.import_module("report")
     assert {name: report._options_of(name, words) for name in expected} == expected
+
+
+def test_each_benchmark_of_a_page_exists_and_has_a_single_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    report = importlib.import_module("report")
+    names = [name for page in report.PAGES.values() for name in page]
+    assert len(names) == len(set(names)) and set(names) <= set(SCRIPTS)
+    for page in report.PAGES:
+        assert {report.page_of(part.partition("-")[0]) for part in report._parts(page)} == {page}

@@ -1,4 +1,4 @@
-"""ResNet-18: 256 images of 3 x 32 x 32 with augmentation, batch 32, Momentum with a cosine schedule, `Model.train`."""
+"""ResNet-18: 128 images of 3 x 32 x 32 with augmentation, batch 32, Momentum with a cosine schedule, `Model.train`."""
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
@@ -37,8 +37,8 @@ class ResNet(nn.Cell):
 
 
 rows = np.random.default_rng(0)
-labels = rows.integers(0, 10, 256).astype(np.int32)
-images = rows.integers(0, 256, (256, 32, 32, 3)).astype(np.uint8)
+labels = rows.integers(0, 10, 128).astype(np.int32)
+images = rows.integers(0, 256, (128, 32, 32, 3)).astype(np.uint8)
 
 ms.set_seed(1)
 dataset = ds.NumpySlicesDataset((images, labels), ["image", "label"], shuffle=True)

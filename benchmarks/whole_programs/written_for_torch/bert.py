@@ -1,4 +1,4 @@
-"""Fine-tuning of a BERT encoder (four layers, width 256, 64 tokens) on 320 sentences: AdamW with warmup."""
+"""Fine-tuning of a BERT encoder (four layers, width 256, 64 tokens) on 160 sentences: AdamW with warmup."""
 import numpy as np
 import torch
 from torch import nn
@@ -45,8 +45,8 @@ class Classifier(nn.Module):
 
 
 rows = np.random.default_rng(0)
-tokens = rows.integers(0, WORDS, (320, LENGTH)).astype(np.int32)
-mask = (np.arange(LENGTH) < rows.integers(16, LENGTH, (320, 1))).astype(np.float32)
+tokens = rows.integers(0, WORDS, (160, LENGTH)).astype(np.int32)
+mask = (np.arange(LENGTH) < rows.integers(16, LENGTH, (160, 1))).astype(np.float32)
 labels = (tokens[:, 1] % 3).astype(np.int64)
 
 torch.manual_seed(1)

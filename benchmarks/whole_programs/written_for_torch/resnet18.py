@@ -1,4 +1,4 @@
-"""ResNet-18: 256 images of 3 x 32 x 32 with augmentation, batch 32, SGD with a cosine schedule."""
+"""ResNet-18: 128 images of 3 x 32 x 32 with augmentation, batch 32, SGD with a cosine schedule."""
 import math
 
 import numpy as np
@@ -57,8 +57,8 @@ class ResNet(nn.Module):
 
 
 rows = np.random.default_rng(0)
-labels = rows.integers(0, 10, 256)
-images = rows.integers(0, 256, (256, 32, 32, 3)).astype(np.uint8)
+labels = rows.integers(0, 10, 128)
+images = rows.integers(0, 256, (128, 32, 32, 3)).astype(np.uint8)
 
 torch.manual_seed(1)
 loader = DataLoader(Images(images, labels), batch_size=32, shuffle=True, drop_last=True)
