@@ -17,10 +17,10 @@ def check_kinds(name: str, kind: str, **arguments: Any) -> None:
     """Raises TypeError if an argument of the class `name` is not a `kind`: 'bool', 'int', 'float' (or an int) or 'str'."""
     for key, value in arguments.items():
         if value.__class__ in REFUSED[kind]:
-            refuse(name, key, value, kind)
+            refuse_kind(name, key, value, kind)
 
 
-def refuse(name: str, key: str, value: Any, kind: str) -> None:
+def refuse_kind(name: str, key: str, value: Any, kind: str) -> None:
     raise TypeError(message(f"{name}({key}={short(value)})", with_type(f"{'an' if kind == 'int' else 'a'} {kind}", value)))
 
 

@@ -16,7 +16,7 @@ from torchspore.engine.tensors.tensor import frame
 from torchspore.errors import WrongKind
 from torchspore.mindspore.ops.declaration.call_keys import MOST_CALLS, call_key
 from torchspore.mindspore.ops.declaration.explain import replaced
-from torchspore.mindspore.ops.declaration.kind_checks import REFUSED, refuse, refuse_seed
+from torchspore.mindspore.ops.declaration.kind_checks import REFUSED, refuse_kind, refuse_seed
 from torchspore.mindspore.ops.declaration.primitive import Primitive
 from torchspore.mindspore.ops.declaration.primitive_limits import LIMITS, check_relations
 from torchspore.public_names import older_calls
@@ -97,9 +97,9 @@ class _ArgumentChecks:
         """Return the argument `key` in the form for the operator. Raises TypeError or ValueError for a wrong value."""
         name, kinds, words = self._name, self._kinds, self._words
         if key in kinds and value.__class__ in REFUSED[kinds[key]]:
-            refuse(name, key, value, kinds[key])
+            refuse_kind(name, key, value, kinds[key])
         if key in words and not isinstance(value, str):
-            refuse(name, key, value, "str")
+            refuse_kind(name, key, value, "str")
         if key in words and value.lower() not in words[key]:
             raise ValueError(message(f"{name}({key}={short(value)})", list_choices(words[key])))
         if key in self._limits:
