@@ -7,7 +7,6 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
@@ -183,6 +182,10 @@ inline at::Tensor pack(const at::Tensor& weight, int64_t tile) {
 
 // ---- convolutions
 
+struct alignas(64) Line {
+  float values[16];
+};
+
 struct Shape {
   int64_t images, height, width, channels;
   int64_t size() const { return images * height * width * channels; }
@@ -193,7 +196,16 @@ struct Geometry {
   std::array<int64_t, 2> kernel, stride, padding, dilation;
 };
 
-inline at::Tensor memory(int64_t floats) { return at::empty({floats}, at::TensorOptions().dtype(at::kFloat)); }
+// Returns memory for intermediate results, which this thread keeps for the next call: new pages cost as much as the convolution.
+inline float* workspace(int64_t floats) {
+  static thread_local std::vector<Line> lines;
+  const size_t count = static_cast<size_t>(divide_up(floats, 16));
+  if (lines.size() < count) {
+    std::vector<Line>().swap(lines);
+    lines.resize(count);
+  }
+  return lines.data()->values;
+}
 
 inline void convolve_directly(const Geometry& g, const float* x, const float* packed, float* out, const Finish& with) {
   const Kernels& use = kernels();
@@ -240,8 +252,7 @@ inline void convolve_in_tiles(const Geometry& g, int64_t tile, const float* x, c
   Reduction reduction;
   reduction.add(0, g.in.channels);
   reduction.close();
-  at::Tensor workspace = memory(positions * chunk_tiles * (channels + columns) + channels);
-  float* images = workspace.data_ptr<float>();
+  float* images = workspace(positions * chunk_tiles * (channels + columns) + channels);
   float* sums = images + positions * chunk_tiles * channels;
   float* zeros = sums + positions * chunk_tiles * columns;
   std::fill(zeros, zeros + channels, 0.0f);
@@ -282,10 +293,26 @@ inline void convolve_in_tiles(const Geometry& g, int64_t tile, const float* x, c
   }
 }
 
-inline at::Tensor padded(const at::Tensor& x, const Geometry& g) {
-  at::Tensor rows = x.permute({0, 2, 3, 1});
-  rows = at::constant_pad_nd(rows, {0, 0, g.padding[1], g.padding[1], g.padding[0], g.padding[0]});
-  return rows.permute({0, 3, 1, 2});
+// Returns the image with zeros around it, in this thread's workspace, and changes `g.in` to its shape.
+inline const float* pad(const float* x, Geometry& g) {
+  const Shape in = g.in, out{in.images, in.height + 2 * g.padding[0], in.width + 2 * g.padding[1], in.channels};
+  float* to = workspace(out.size());
+  const int64_t side = g.padding[1] * in.channels, length = in.width * in.channels;
+  in_parallel(out.images * out.height, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t y = row % out.height - g.padding[0];
+      float* line = to + row * out.width * out.channels;
+      if (y < 0 || y >= in.height) {
+        std::fill_n(line, out.width * out.channels, 0.0f);
+        continue;
+      }
+      std::fill_n(line, side, 0.0f);
+      std::copy_n(x + (row / out.height * in.height + y) * length, length, line + side);
+      std::fill_n(line + side + length, side, 0.0f);
+    }
+  });
+  g.in = out;
+  return to;
 }
 
 // The convolution of `x` with packed weights, plus `bias` and `other`, in channels-last format.
@@ -293,7 +320,7 @@ inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const 
                     const std::optional<at::Tensor>& other, int64_t channels, at::IntArrayRef kernel, at::IntArrayRef stride,
                     at::IntArrayRef padding, at::IntArrayRef dilation, int64_t tile, bool relu) {
   TORCH_CHECK(x.dim() == 4 && x.scalar_type() == at::kFloat && x.device().is_cpu(), "convolve: expected images of float32 on the CPU");
-  at::Tensor image = x.contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor image = x.contiguous(at::MemoryFormat::ChannelsLast);
   Geometry g;
   for (int axis = 0; axis < 2; ++axis) {
     g.kernel[axis] = kernel[axis], g.stride[axis] = stride[axis], g.padding[axis] = padding[axis], g.dilation[axis] = dilation[axis];
@@ -302,13 +329,13 @@ inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const 
     return (x.size(2 + axis) + 2 * g.padding[axis] - g.dilation[axis] * (g.kernel[axis] - 1) - 1) / g.stride[axis] + 1;
   };
   g.out = {x.size(0), length(0), length(1), channels};
-  if (tile == 0 && (g.padding[0] || g.padding[1])) image = padded(image, g);
   g.in = {image.size(0), image.size(2), image.size(3), image.size(1)};
   const at::Tensor added = other ? other->contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
   const at::Tensor vector = bias ? bias->contiguous() : at::Tensor();
   at::Tensor out = at::empty({g.out.images, g.out.channels, g.out.height, g.out.width}, x.options(), at::MemoryFormat::ChannelsLast);
   const Finish with{bias ? vector.data_ptr<float>() : nullptr, other ? added.data_ptr<float>() : nullptr, relu};
   const float* from = image.data_ptr<float>();
+  if (tile == 0 && (g.padding[0] || g.padding[1])) from = pad(from, g);
   if (tile == 0) convolve_directly(g, from, packed.data_ptr<float>(), out.data_ptr<float>(), with);
   else convolve_in_tiles(g, tile, from, packed.data_ptr<float>(), out.data_ptr<float>(), with);
   return out;

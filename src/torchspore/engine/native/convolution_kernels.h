@@ -20,7 +20,7 @@ inline void store_some(float* to, Lanes values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = values[i];
 }
 
-inline Lanes positive(Lanes values) { return values > 0.0f ? values : (values != values ? values : Lanes{}); }
+inline Lanes positive(Lanes values) { return Lanes{} > values ? Lanes{} : values; }      // as torch, NaN for NaN
 
 inline Lanes finish(Lanes sum, const Finish& with, int64_t at, int64_t column, int64_t count) {
   if (with.bias) sum += load_some(with.bias + column, count);
@@ -28,8 +28,31 @@ inline Lanes finish(Lanes sum, const Finish& with, int64_t at, int64_t column, i
   return with.relu ? positive(sum) : sum;
 }
 
+// Finishes and writes the sums of a panel that has all columns.
+template <int rows>
+inline void write(Lanes (&sum)[rows][2], const Target& target, int64_t start) {
+  const int64_t at = start * target.stride + target.column;
+  if (target.with.bias) {
+    const Lanes low = load(target.with.bias + target.column), high = load(target.with.bias + target.column + kLanes);
+#pragma GCC unroll 8
+    for (int row = 0; row < rows; ++row) sum[row][0] += low, sum[row][1] += high;
+  }
+  if (target.with.other) {
+    const float* other = target.with.other + at;
+#pragma GCC unroll 8
+    for (int row = 0; row < rows; ++row, other += target.stride) sum[row][0] += load(other), sum[row][1] += load(other + kLanes);
+  }
+  if (target.with.relu) {
+#pragma GCC unroll 8
+    for (int row = 0; row < rows; ++row) sum[row][0] = positive(sum[row][0]), sum[row][1] = positive(sum[row][1]);
+  }
+  float* to = target.out + at;
+#pragma GCC unroll 8
+  for (int row = 0; row < rows; ++row, to += target.stride) store(to, sum[row][0]), store(to + kLanes, sum[row][1]);
+}
+
 // Sums of `rows` x 16 products over some pieces of the rows. `sums` contains those of earlier pieces, except for the first, and of these
-// pieces, except for the last, whose sums are finished and written to `out`.
+// pieces, except for the last, whose sums are finished and written.
 template <int rows>
 void tile(const float* const* a, const Piece* pieces, int64_t count, const float* b, float* sums, const Target& target, int64_t start,
           bool is_first, bool is_last) {
@@ -41,6 +64,7 @@ void tile(const float* const* a, const Piece* pieces, int64_t count, const float
 #pragma GCC unroll 8
     for (int row = 0; row < rows; ++row) from[row] = a[row] + pieces[piece].offset;
     const int64_t length = pieces[piece].length;
+#pragma GCC unroll 2
     for (int64_t k = 0; k < length; ++k, b += kPanel) {
       const Lanes low = load(b), high = load(b + kLanes);
 #pragma GCC unroll 8
@@ -65,6 +89,7 @@ void tile(const float* const* a, const Piece* pieces, int64_t count, const float
     }
     return;
   }
+  if (target.columns == kPanel) return write<rows>(sum, target, start);
 #pragma GCC unroll 8
   for (int row = 0; row < rows; ++row) {
     const int64_t at = (start + row) * target.stride + target.column, some = target.columns - kLanes;
@@ -81,10 +106,14 @@ inline void product(const Reduction& reduction, const float* const* rows, int64_
     const Piece* pieces = reduction.pieces.data() + reduction.blocks[block];
     const int64_t length = reduction.blocks[block + 1] - reduction.blocks[block];
     const float* b = panel + reduction.starts[block] * kPanel;
+    // The weights of a deep net are in no cache: the processor fetches those of the next range while it computes this one.
+    const float* next = panel + reduction.starts[block + 1] * kPanel;
+    const int64_t fetched = std::min<int64_t>((reduction.starts[block + 1] - reduction.starts[block] + tiles - 1) / tiles, 24);
     const bool is_first = block == 0, is_last = block == blocks - 1;
     for (int64_t t = 0; t < tiles; ++t) {
       const int64_t from = count * t / tiles, size = count * (t + 1) / tiles - from;
       const float* const* a = rows + from;
+      for (int64_t i = 0; i < fetched; ++i, next += kPanel) __builtin_prefetch(next, 0, 2);
       float* to = sums + from * kPanel;
       switch (size) {
         case 6: tile<6>(a, pieces, length, b, to, target, start + from, is_first, is_last); break;
@@ -140,11 +169,13 @@ void transform_input(const float* const* pixels, int64_t channels, float* to, in
   constexpr int width = size + 2;
   for (int64_t c = 0; c < channels; c += kLanes) {
     Lanes d[width * width], half[width * width];
+#pragma GCC unroll 36
     for (int i = 0; i < width * width; ++i) d[i] = load_some(pixels[i] + c, channels - c);
 #pragma GCC unroll 6
     for (int i = 0; i < width; ++i) input_line<size>(d + i, width, half + i, width);
 #pragma GCC unroll 6
     for (int i = 0; i < width; ++i) input_line<size>(half + i * width, 1, d + i * width, 1);
+#pragma GCC unroll 36
     for (int i = 0; i < width * width; ++i) store(to + i * step + c, d[i]);
   }
 }
@@ -156,6 +187,7 @@ void transform_output(const float* from, int64_t step, float* out, int64_t start
   constexpr int sums = size + 2;
   for (int64_t c = 0; c < channels; c += kLanes) {
     Lanes m[sums * sums], half[sums * sums];
+#pragma GCC unroll 36
     for (int i = 0; i < sums * sums; ++i) m[i] = load(from + i * step + c);
 #pragma GCC unroll 6
     for (int i = 0; i < sums; ++i) output_line<size>(m + i, sums, half + i, sums);

@@ -1,6 +1,7 @@
 """The fastest algorithm of each convolution on this machine: each shape is measured once per process, or once with a store of choices."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import torch
@@ -18,6 +19,8 @@ SMALL = 2**20
 """Convolutions of fewer multiplications are not measured."""
 NEAR = 3e-5
 """The largest error of an algorithm on normally distributed numbers, as a share of the greatest value."""
+COLD, MOST_COPIES = 2**26, 16
+"""Bytes of weights, and copies of them, that take turns in a measurement: a deep net finds the weights of a layer in no cache."""
 _TURNS = measurement.Turns(least=4, most=12, longest=0.02)
 _ONEDNN = "oneDNN"
 _mkldnn = torch.ops.mkldnn
@@ -61,23 +64,33 @@ def _ways(convolution: Convolution) -> dict[str, Callable[[], torch.Tensor]]:
     weight = torch.randn(shape, generator=generator)
     bias = torch.randn(shape[0], generator=generator) if has_bias else None
     activation = "relu" if has_relu else "none"
-    reordered = _mkldnn._reorder_convolution_weight(weight, padding, stride, dilation, 1, image)
 
-    def convolve() -> torch.Tensor:
+    def convolve(reordered: torch.Tensor) -> torch.Tensor:
         return _mkldnn._convolution_pointwise(x, reordered, bias, padding, stride, dilation, 1, activation, [], "")
 
-    def convolve_and_add() -> torch.Tensor:
-        how = ("add", 1.0, None, [], None) if not has_relu else ("add", 1.0, "relu", [], "")
-        return _mkldnn._convolution_pointwise.binary(x, other, reordered, bias, padding, stride, dilation, 1, *how)
+    def convolve_and_add(reordered: torch.Tensor) -> torch.Tensor:
+        how = ("relu", [], "") if has_relu else (None, [], None)
+        return _mkldnn._convolution_pointwise.binary(x, other, reordered, bias, padding, stride, dilation, 1, "add", 1.0, *how)
 
-    other = torch.randn(convolve().shape, generator=generator).contiguous(memory_format=torch.channels_last) if adds_image else None
-    ways = {_ONEDNN: convolve_and_add if adds_image else convolve}
+    reordered = _copies(lambda: _mkldnn._reorder_convolution_weight(weight, padding, stride, dilation, 1, image), weight.nbytes)
+    other = torch.randn(convolve(reordered[0]).shape, generator=generator).contiguous(memory_format=torch.channels_last) if adds_image else None
+    ways = {_ONEDNN: _in_turn(convolve_and_add if adds_image else convolve, reordered)}
     operators = packed_operators()
     for tile in _tiles(convolution) if operators is not None else ():
         packed = operators.pack(weight, tile)  # type: ignore[union-attr]
 
-        def convolve_packed(packed: torch.Tensor = packed, tile: int = tile) -> torch.Tensor:
+        def convolve_packed(packed: torch.Tensor, tile: int = tile) -> torch.Tensor:
             return operators.convolve(x, packed, bias, other, shape[0], shape[2:], stride, padding, dilation, tile, has_relu)  # type: ignore[union-attr]
 
-        ways[str(tile)] = convolve_packed
+        ways[str(tile)] = _in_turn(convolve_packed, _copies(packed.clone, packed.nbytes))
     return ways
+
+
+def _copies(create: Callable[[], torch.Tensor], size: int) -> list[torch.Tensor]:
+    return [create() for _ in range(max(1, min(MOST_COPIES, COLD // size)))]
+
+
+def _in_turn(compute: Callable[[torch.Tensor], torch.Tensor], weights: list[torch.Tensor]) -> Callable[[], torch.Tensor]:
+    """Return a function that computes with another one of the weights each time."""
+    turns = itertools.cycle(weights)
+    return lambda: compute(next(turns))
