@@ -26,6 +26,8 @@ constexpr int64_t kLanes = 8, kPanel = 16, kTile = 6;
 constexpr int64_t kRows = 192;          // rows of a product whose sums of one panel fit in the first cache
 constexpr int64_t kDepth = 256;         // products of a sum for which a panel's weights fit in the first cache
 constexpr int64_t kChunk = 1 << 20;     // floats of Winograd's transformed images that are computed at a time
+constexpr int64_t kLeast = 48;          // tiles for which it is worthwhile to read all weights
+constexpr int64_t kKept = 1 << 22;      // floats of memory that a thread keeps
 
 struct Piece {
   int64_t offset, length;
@@ -152,8 +154,8 @@ inline void transform_filter(const float* filter, int64_t row_step, int64_t colu
 }
 
 inline at::Tensor pack(const at::Tensor& weight, int64_t tile) {
-  TORCH_CHECK(weight.dim() == 4 && weight.scalar_type() == at::kFloat, "pack: expected a weight of four axes and float32");
-  TORCH_CHECK(tile == 0 || ((tile == 2 || tile == 4) && weight.size(2) == 3 && weight.size(3) == 3), "pack: no tiles of ", tile);
+  TORCH_CHECK(weight.dim() == 4 && weight.scalar_type() == at::kFloat, "pack_convolution: expected a weight of four axes and float32");
+  TORCH_CHECK(tile == 0 || ((tile == 2 || tile == 4) && weight.size(2) == 3 && weight.size(3) == 3), "pack_convolution: no tiles of ", tile);
   const at::Tensor w = weight.contiguous();
   const int64_t columns = w.size(0), channels = w.size(1), taps = w.size(2) * w.size(3);
   const int64_t panels = divide_up(columns, kPanel), positions = (tile + 2) * (tile + 2);
@@ -196,16 +198,26 @@ struct Geometry {
   std::array<int64_t, 2> kernel, stride, padding, dilation;
 };
 
-// Returns memory for intermediate results, which this thread keeps for the next call: new pages cost as much as the convolution.
-inline float* workspace(int64_t floats) {
-  static thread_local std::vector<Line> lines;
-  const size_t count = static_cast<size_t>(divide_up(floats, 16));
-  if (lines.size() < count) {
-    std::vector<Line>().swap(lines);
-    lines.resize(count);
+// Memory for intermediate results. A thread keeps up to kKept floats for its next call: new pages cost as much as a small convolution.
+class Workspace {
+ public:
+  explicit Workspace(int64_t floats) {
+    static thread_local std::vector<Line> lines;
+    const size_t count = static_cast<size_t>(divide_up(floats, 16));
+    if (floats > kKept) {
+      temporary_ = at::empty({floats}, at::TensorOptions().dtype(at::kFloat));
+    } else if (lines.size() < count) {
+      std::vector<Line>().swap(lines);
+      lines.resize(count);
+    }
+    memory_ = floats > kKept ? temporary_.data_ptr<float>() : lines.data()->values;
   }
-  return lines.data()->values;
-}
+  float* memory() const { return memory_; }
+
+ private:
+  at::Tensor temporary_;
+  float* memory_;
+};
 
 inline void convolve_directly(const Geometry& g, const float* x, const float* packed, float* out, const Finish& with) {
   const Kernels& use = kernels();
@@ -247,12 +259,13 @@ inline void convolve_in_tiles(const Geometry& g, int64_t tile, const float* x, c
   const int64_t width = tile + 2, positions = width * width, kind = tile == 2 ? 0 : 1;
   const int64_t channels = divide_up(g.in.channels, kLanes) * kLanes, panels = divide_up(g.out.channels, kPanel), columns = panels * kPanel;
   const int64_t down = divide_up(g.out.height, tile), across = divide_up(g.out.width, tile), tiles = g.out.images * down * across;
-  const int64_t most = std::clamp<int64_t>(kChunk / (positions * (channels + columns)), std::min(tiles, kRows), tiles);
+  const int64_t most = std::clamp<int64_t>(kChunk / (positions * (channels + columns)), std::min(tiles, kLeast), tiles);
   const int64_t chunks = divide_up(tiles, most), chunk_tiles = divide_up(tiles, chunks);
   Reduction reduction;
   reduction.add(0, g.in.channels);
   reduction.close();
-  float* images = workspace(positions * chunk_tiles * (channels + columns) + channels);
+  const Workspace workspace(positions * chunk_tiles * (channels + columns) + channels);
+  float* images = workspace.memory();
   float* sums = images + positions * chunk_tiles * channels;
   float* zeros = sums + positions * chunk_tiles * columns;
   std::fill(zeros, zeros + channels, 0.0f);
@@ -293,10 +306,13 @@ inline void convolve_in_tiles(const Geometry& g, int64_t tile, const float* x, c
   }
 }
 
-// Returns the image with zeros around it, in this thread's workspace, and changes `g.in` to its shape.
-inline const float* pad(const float* x, Geometry& g) {
-  const Shape in = g.in, out{in.images, in.height + 2 * g.padding[0], in.width + 2 * g.padding[1], in.channels};
-  float* to = workspace(out.size());
+inline Shape padded_shape(const Geometry& g) {
+  return {g.in.images, g.in.height + 2 * g.padding[0], g.in.width + 2 * g.padding[1], g.in.channels};
+}
+
+// Writes the image with zeros around it, and changes `g.in` to its shape.
+inline void pad(const float* x, Geometry& g, float* to) {
+  const Shape in = g.in, out = padded_shape(g);
   const int64_t side = g.padding[1] * in.channels, length = in.width * in.channels;
   in_parallel(out.images * out.height, 4, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -312,14 +328,28 @@ inline const float* pad(const float* x, Geometry& g) {
     }
   });
   g.in = out;
-  return to;
+}
+
+inline void check_operands(const Geometry& g, const at::Tensor& packed, const std::optional<at::Tensor>& bias,
+                           const std::optional<at::Tensor>& other, int64_t tile) {
+  const int64_t taps = tile == 0 ? g.kernel[0] * g.kernel[1] : (tile + 2) * (tile + 2);
+  const bool is_3x3 = g.kernel[0] == 3 && g.kernel[1] == 3 && g.stride[0] * g.stride[1] * g.dilation[0] * g.dilation[1] == 1;
+  TORCH_CHECK(tile == 0 || ((tile == 2 || tile == 4) && is_3x3), "convolve_packed: no tiles of ", tile, " for this convolution");
+  TORCH_CHECK(g.out.height > 0 && g.out.width > 0, "convolve_packed: the image is smaller than the kernel");
+  const int64_t count = taps * g.in.channels * divide_up(g.out.channels, kPanel) * kPanel;
+  TORCH_CHECK(packed.is_contiguous() && packed.scalar_type() == at::kFloat && packed.numel() == count,
+              "convolve_packed: expected the result of pack_convolution for this convolution");
+  TORCH_CHECK(!bias || (bias->scalar_type() == at::kFloat && bias->numel() == g.out.channels), "convolve_packed: expected a bias per channel");
+  TORCH_CHECK(!other || (other->scalar_type() == at::kFloat && other->dim() == 4 && other->size(0) == g.out.images &&
+                         other->size(1) == g.out.channels && other->size(2) == g.out.height && other->size(3) == g.out.width),
+              "convolve_packed: expected an added image of the result's shape");
 }
 
 // The convolution of `x` with packed weights, plus `bias` and `other`, in channels-last format.
 inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const std::optional<at::Tensor>& bias,
                     const std::optional<at::Tensor>& other, int64_t channels, at::IntArrayRef kernel, at::IntArrayRef stride,
                     at::IntArrayRef padding, at::IntArrayRef dilation, int64_t tile, bool relu) {
-  TORCH_CHECK(x.dim() == 4 && x.scalar_type() == at::kFloat && x.device().is_cpu(), "convolve: expected images of float32 on the CPU");
+  TORCH_CHECK(x.dim() == 4 && x.scalar_type() == at::kFloat && x.device().is_cpu(), "convolve_packed: expected images of float32 on the CPU");
   const at::Tensor image = x.contiguous(at::MemoryFormat::ChannelsLast);
   Geometry g;
   for (int axis = 0; axis < 2; ++axis) {
@@ -330,14 +360,22 @@ inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const 
   };
   g.out = {x.size(0), length(0), length(1), channels};
   g.in = {image.size(0), image.size(2), image.size(3), image.size(1)};
+  check_operands(g, packed, bias, other, tile);
   const at::Tensor added = other ? other->contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
   const at::Tensor vector = bias ? bias->contiguous() : at::Tensor();
   at::Tensor out = at::empty({g.out.images, g.out.channels, g.out.height, g.out.width}, x.options(), at::MemoryFormat::ChannelsLast);
   const Finish with{bias ? vector.data_ptr<float>() : nullptr, other ? added.data_ptr<float>() : nullptr, relu};
   const float* from = image.data_ptr<float>();
-  if (tile == 0 && (g.padding[0] || g.padding[1])) from = pad(from, g);
-  if (tile == 0) convolve_directly(g, from, packed.data_ptr<float>(), out.data_ptr<float>(), with);
-  else convolve_in_tiles(g, tile, from, packed.data_ptr<float>(), out.data_ptr<float>(), with);
+  const float* weights = packed.data_ptr<float>();
+  if (tile != 0) {
+    convolve_in_tiles(g, tile, from, weights, out.data_ptr<float>(), with);
+  } else if (g.padding[0] || g.padding[1]) {
+    const Workspace workspace(padded_shape(g).size());
+    pad(from, g, workspace.memory());
+    convolve_directly(g, workspace.memory(), weights, out.data_ptr<float>(), with);
+  } else {
+    convolve_directly(g, from, weights, out.data_ptr<float>(), with);
+  }
   return out;
 }
 
