@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -56,7 +57,7 @@ def _measured(convolution: Convolution) -> str:
     return best if took[best] < WORTH * took[_ONEDNN] else _ONEDNN
 
 
-def _ways(convolution: Convolution) -> dict[str, Callable[[], torch.Tensor]]:
+def _ways(convolution: Convolution) -> dict[str, Any]:
     """Return the convolution of normally distributed numbers by each algorithm."""
     generator = torch.Generator().manual_seed(0)
     image, shape, stride, padding, dilation, has_bias, adds_image, has_relu = convolution
@@ -69,11 +70,13 @@ def _ways(convolution: Convolution) -> dict[str, Callable[[], torch.Tensor]]:
         return _mkldnn._convolution_pointwise(x, reordered, bias, padding, stride, dilation, 1, activation, [], "")
 
     def convolve_and_add(reordered: torch.Tensor) -> torch.Tensor:
-        how = ("relu", [], "") if has_relu else (None, [], None)
+        how: Any = ("relu", [], "") if has_relu else (None, [], None)
         return _mkldnn._convolution_pointwise.binary(x, other, reordered, bias, padding, stride, dilation, 1, "add", 1.0, *how)
 
     reordered = _copies(lambda: _mkldnn._reorder_convolution_weight(weight, padding, stride, dilation, 1, image), weight.nbytes)
-    other = torch.randn(convolve(reordered[0]).shape, generator=generator).contiguous(memory_format=torch.channels_last) if adds_image else None
+    other = None
+    if adds_image:
+        other = torch.randn(convolve(reordered[0]).shape, generator=generator).contiguous(memory_format=torch.channels_last)
     ways = {_ONEDNN: _in_turn(convolve_and_add if adds_image else convolve, reordered)}
     operators = packed_operators()
     for tile in _tiles(convolution) if operators is not None else ():

@@ -66,11 +66,13 @@ def _describe(node: Node) -> tuple[Convolution, tuple[Node, Node, Node | None, N
     weight = packed.args[0] if isinstance(packed, Node) and packed.target is _REORDER else None
     if groups != 1 or activation not in (None, "none", "relu") or not all(map(_is_image, (x, weight, *([other] if other else [])))):
         return None
-    window = [tuple(item) for item in (stride, padding, dilation)]  # type: ignore[arg-type]
+    window: list[tuple[int, ...]] = [tuple(item) for item in (stride, padding, dilation)]  # type: ignore[arg-type]
     if any(len(item) != 2 for item in window):
         return None
-    shapes = [tuple(item.meta["val"].shape) for item in (x, weight)]  # type: ignore[union-attr]
-    convolution = Convolution(*shapes, *window, bias is not None, other is not None, activation == "relu")  # type: ignore[arg-type]
+    image, size = (tuple(item.meta["val"].shape) for item in (x, weight))  # type: ignore[union-attr]
+    convolution = Convolution(
+        image, size, window[0], window[1], window[2], bias is not None, other is not None, activation == "relu",
+    )
     return convolution, (x, packed, bias, other)  # type: ignore[return-value]
 
 
