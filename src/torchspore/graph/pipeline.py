@@ -17,7 +17,7 @@ from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import is_operator
 from torchspore.errors import InferenceOnly
 from torchspore.graph import passes
-from torchspore.graph.backend import eager_codegen, inference, lanes, matrix_products, measurement, variants
+from torchspore.graph.backend import convolution_choice, eager_codegen, inference, lanes, matrix_products, measurement, variants
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.early_update_guard import guard_updates
 from torchspore.graph.backend.variant_race import Race
@@ -183,7 +183,8 @@ def _compile_boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Set
         raise InferenceOnly(with_hint(text.format(line=user_line(), reason=reason), hint))
     plain = functools.partial(eager_codegen.compile, passes.run(passes.FINISH, module, copies=True, keep=None))
     prefers_onednn = matrix_products.is_large if settings.deterministic else matrix_products.prefers_onednn
-    hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout, settings.fuses_products)
+    choose_tile = None if settings.deterministic else convolution_choice.choose_tile
+    hoisted = inference.hoisted(module, persistent, prefers_onednn, settings.layout, settings.fuses_products, choose_tile)
     if hoisted is None:
         outcomes.not_boosted(translatable("nothing in it depends only on weights"))
         return plain()

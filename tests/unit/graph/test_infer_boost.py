@@ -87,7 +87,7 @@ def test_norms_are_folded_and_activations_join_the_convolutions(net: Any) -> Non
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
     with Kernels() as seen:
         net(X)
-    assert sum("_convolution_pointwise" in name for name in seen.names) == 3
+    assert sum("_convolution_pointwise" in name or "convolve_packed" in name for name in seen.names) == 3
     assert not [name for name in seen.names if "batch_norm" in name or "relu" in name or "aten.add." in name or "reorder" in name]
     assert str(effects.outcome_of(_option(), "on")).startswith("applied: 3 of 3 batch norms are folded into convolutions and ")
 

@@ -3,6 +3,7 @@
 // A function of this file takes the arguments of an operator (engine/native/operators.py lists which) and returns its result, a Tensor. It
 // returns None for arguments, dtypes or frames that it does not support, and after an error; then Python computes the operator, or explains
 // the error. An operator of torch that is called here needs no parser of Python arguments, which is most of the time of a small operator.
+#include "convolution.h"
 #include "gradient_calls.h"
 #include "graph_calls.h"
 #include "layer_calls.h"
@@ -397,10 +398,21 @@ PyMethodDef method(const char* name) {
   return path<function>(name).method;
 }
 
+// Registers the convolutions of convolution.h; a second library of this process does not, and returns False.
+PyObject* register_convolutions(PyObject*, PyObject*) {
+  if (c10::Dispatcher::singleton().findSchema({"torchspore::convolve_packed", ""})) Py_RETURN_FALSE;
+  try {
+    convolution::register_operators();
+  } catch (const std::exception& error) {
+    return PyErr_Format(PyExc_RuntimeError, "%s", error.what());
+  }
+  Py_RETURN_TRUE;
+}
+
 std::vector<PyMethodDef> module_methods() {
   std::vector<PyMethodDef> methods = {
       {"configure", configure, METH_VARARGS, nullptr}, {"intercept", intercept, METH_VARARGS, nullptr},
-      {"new_program", new_program, METH_VARARGS, nullptr}, method<run_program>("run_program"),
+      {"new_program", new_program, METH_VARARGS, nullptr}, {"register_convolutions", register_convolutions, METH_NOARGS, nullptr}, method<run_program>("run_program"),
       method<new_leaves>("new_leaves"), method<leaf_gradients>("leaf_gradients"), method<argument_form>("argument_form"),
       method<graph_inputs>("graph_inputs"), method<graph_result>("graph_result"),
   };

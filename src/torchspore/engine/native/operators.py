@@ -97,6 +97,14 @@ def intercept(operator: Callable[..., Any], of: Callable[..., Any] | str | None)
         _library.intercept(operator, name)
 
 
+def register_convolutions() -> bool:
+    """Let torch know the operators of convolution.h; return False without the library. Another library of this process may have them."""
+    if _library is None:
+        return False
+    _library.register_convolutions()
+    return True
+
+
 def has_short_path(function: Callable[..., Any]) -> bool:
     """Return whether the library has a short path for a function of torch, whether or not it is loaded."""
     return function in _OF_TORCH

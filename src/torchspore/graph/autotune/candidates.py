@@ -18,7 +18,7 @@ from torchspore.engine.tensors import tree
 from torchspore.engine.torch_internals.torch_private import without_modes
 from torchspore.graph import passes
 from torchspore.graph.autotune.searches import Gene, Plan, Trials
-from torchspore.graph.backend import eager_codegen, inductor, inference, matrix_products, measurement, variants
+from torchspore.graph.backend import convolution_choice, eager_codegen, inductor, inference, matrix_products, measurement, variants
 from torchspore.graph.backend.eager_codegen import Code
 from torchspore.graph.backend.kernel_operators import is_work
 from torchspore.graph.fx.aliasing import writes
@@ -101,7 +101,9 @@ class GraphVariant:
     def _prepared(self, plan: Plan) -> Code | None:
         layout = plan.get("layout") == "channels last"
         rule = _ONEDNN_RULES[plan.get("products", "BLAS")]
-        hoisted = inference.hoisted(self.module, self.persistent, rule, layout, self.settings.fuses_products)
+        hoisted = inference.hoisted(
+            self.module, self.persistent, rule, layout, self.settings.fuses_products, convolution_choice.choose_tile,
+        )
         return None if hoisted is None else inference.code(hoisted)
 
 

@@ -19,6 +19,7 @@ from torchspore.graph.fx.modules import copy_module
 from torchspore.graph.passes.folding import Hoisted, constant_nodes, fold_norms, hoist
 from torchspore.graph.passes.layout import channels_last, has_images
 from torchspore.graph.passes.onednn import fuse_activations, onednn_linears, pack_weights
+from torchspore.graph.passes.packed_convolutions import Choice, use_packed_convolutions
 from torchspore.graph.report import stages
 
 _version = operator.attrgetter("_version")
@@ -62,16 +63,20 @@ Module = torch.fx.GraphModule
 
 def hoisted(
     module: Module, positions: frozenset[int], prefers_onednn: matrix_products.Preference, layout: bool, fuses_products: bool = True,
+    choose_tile: Choice | None = None,
 ) -> Hoisted | None:
     """Return the boosted graphs; None if no value depends on weights alone. `positions` lists the inputs that the program stores.
 
-    With `fuses_products` a matrix product computes the activation that follows it.
+    With `fuses_products` a matrix product computes the activation that follows it. `choose_tile` says which convolutions of packed weights
+    run in C++; oneDNN computes all without it.
     """
     changed = fold_norms(onednn_linears(copy_module(module), prefers_onednn))
     if has_images(changed) and layout:
         changed = channels_last(changed)
     if is_on_cpu(module):
         changed = pack_weights(changed, constant_nodes(changed, positions), layout)
+        if choose_tile is not None:
+            changed = use_packed_convolutions(changed, choose_tile)
     if fuses_products:
         changed = fuse_activations(changed)
     return hoist(passes.drop_dead(changed), positions)
@@ -86,7 +91,7 @@ def counts(module: Module, hoisted: Hoisted) -> tuple[int, int, int]:
     return (
         norms,
         norms - norms_after,
-        _count(hoisted.first, "_reorder_linear_weight") + _count(hoisted.first, "_reorder_convolution_weight"),
+        sum(_count(hoisted.first, name) for name in ("_reorder_linear_weight", "_reorder_convolution_weight", "pack_convolution")),
     )
 
 

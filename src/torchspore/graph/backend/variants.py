@@ -13,6 +13,7 @@ from torchspore.engine.devices.npu import graph_engine
 from torchspore.graph import passes
 from torchspore.graph.backend import (
     collective_segments,
+    convolution_choice,
     cuda_graphs,
     eager_codegen,
     fusion,
@@ -139,7 +140,9 @@ class Forms:
         if inference.trains(self._module, self._persistent) is not None or (seconds is not None and self._settings.generates is False):
             return None
         settings, prefers_onednn = self._settings, matrix_products.prefers_onednn
-        hoisted = inference.hoisted(self._module, self._persistent, prefers_onednn, settings.layout, settings.fuses_products)
+        hoisted = inference.hoisted(
+            self._module, self._persistent, prefers_onednn, settings.layout, settings.fuses_products, convolution_choice.choose_tile,
+        )
         if hoisted is None:
             return None
         if seconds is None:
