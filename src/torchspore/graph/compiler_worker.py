@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _PRIORITY = 13
-"""The niceness: about 5 % of a processor that the program keeps busy, and all of one that it leaves idle."""
+"""The niceness of a process that must finish: about 5 % of a processor that the program keeps busy, and all of one that it leaves idle."""
 _PATIENCE = 1.0
 """Seconds between two looks whether the parent still runs: the pipe may be open in another child of it."""
 
@@ -53,12 +53,15 @@ class _Log:
         """Nothing is buffered."""
 
 
-def main(parent: int) -> None:
-    """Compile the graphs that arrive on standard input until that ends, or `parent` ends."""
+def main(parent: int, only_when_idle: bool) -> None:
+    """Compile the graphs that arrive on standard input until that ends, or `parent` ends.
+
+    With `only_when_idle` the compilation runs only while a processor has nothing else to do, if the system can schedule it so.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)          # Ctrl-C is for the program, which then ends its pipe
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(parent, requests), daemon=True).start()
-    _lower_priority()
+    _lower_priority(only_when_idle)
     channel = _Channel()
     sys.stderr = _Log(channel)
     while True:
@@ -110,13 +113,16 @@ def _children() -> list[int]:
     return pids
 
 
-def _lower_priority() -> None:
-    """Leave the processors to the program: low priority, and at most half of those that it may use."""
+def _lower_priority(only_when_idle: bool) -> None:
+    """Leave the processors to the program: low priority, and at most half of those that it may use.
+
+    Linux changes this thread, which compiles and starts the compilers. The thread that waits for the end of the program stays as it is.
+    """
     with contextlib.suppress(OSError):
         os.nice(_PRIORITY)
     if hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+            os.sched_setscheduler(0, os.SCHED_IDLE if only_when_idle else os.SCHED_BATCH, os.sched_param(0))
             cores = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(0, cores[len(cores) // 2:])
 

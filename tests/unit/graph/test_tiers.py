@@ -1,7 +1,11 @@
 """O1 without waiting: O0's numbers until the other process is done, then a faster form that gives them too; nothing else moves."""
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +23,8 @@ from torchspore.graph import pipeline
 from torchspore.graph.backend import eager_codegen, inductor, measurement
 from torchspore.graph.compile_cache import autotune_cache
 from torchspore.graph.fx.modules import copy_module
-from torchspore.graph.tiers import reasons_to_wait, tiered_code
-from torchspore.graph.tiers.compiler_process import SECTION, Job
+from torchspore.graph.tiers import compiler_process, reasons_to_wait, tiered_code
+from torchspore.graph.tiers.compiler_process import SECTION, CompilerProcess, Job
 
 FORM = "channels last"
 plain = pipeline._compile_plain
@@ -167,6 +171,8 @@ def test_the_compilation_starts_when_the_calls_have_taken_as_long(compiler: Comp
         jobs.append(len(compiler.jobs))
         if step == 12:
             compiler.end()
+        if step == 10:
+            assert compiler.jobs[0].patience == 20 * 9.5
 
     training(20, "O1", between)
     assert jobs[:13] == [0] * 10 + [1] * 3                # the end of the compilation empties the list
@@ -183,10 +189,85 @@ def test_a_large_graph_waits_longer() -> None:
     assert reasons_to_wait.seconds_to_compile(torch.fx.GraphModule({}, graph)) == 7.0
 
 
+ANSWERS = """
+import json, sys
+log = open({log!r}, "a")
+for line in sys.stdin:
+    print({only_when_idle}, "compiles", json.loads(line)["key"], file=log, flush=True)
+    if not {only_when_idle} or line.startswith('{{"key": "small"'):
+        print(json.dumps({{"keep": ["form", "fast"]}}), flush=True)
+        print(json.dumps({{"end": "", "folder": "", "failure": ""}}), flush=True)
+print({only_when_idle}, "ends", file=log, flush=True)
+"""
+
+
+@pytest.fixture
+def compile_by_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str, float], Job]]:
+    """Processes that compile every graph, and small ones only while the processors are idle."""
+    program = ANSWERS.replace("{log!r}", repr(str(tmp_path / "log")))
+    monkeypatch.setattr(compiler_process, "_PROGRAM", program)
+    compiler = CompilerProcess()
+
+    def run(key: str, patience: float) -> Job:
+        is_done = threading.Event()
+        job = Job(key, {"key": key}, is_done.set, None, patience)
+        compiler.submit(job)
+        assert is_done.wait(60)
+        return job
+
+    yield run
+    compiler._dismiss()
+
+
+def wait_for_lines(log: Path, count: int) -> list[str]:
+    deadline = time.monotonic() + 60
+    while len(lines := log.read_text().splitlines()) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return lines
+
+
+def test_a_compilation_that_gets_no_idle_processor_gets_another_process(
+    compile_by_answers: Callable[[str, float], Job], tmp_path: Path,
+) -> None:
+    small = compile_by_answers("small", 100.0)
+    assert (small.error, small.results) == ("", {"form": "fast"})
+    large = compile_by_answers("large", 0.2)
+    assert (large.error, large.results) == ("", {"form": "fast"})
+    assert compile_by_answers("next", 100.0).error == ""
+    lines = wait_for_lines(tmp_path / "log", 5)
+    assert sorted(lines) == ["False compiles large", "False compiles next", "True compiles large", "True compiles small", "True ends"]
+
+
+def test_a_compilation_from_the_first_call_on_does_not_wait_for_idle_processors(
+    compile_by_answers: Callable[[str, float], Job], tmp_path: Path,
+) -> None:
+    assert compile_by_answers("large", 0.0).error == ""
+    assert (tmp_path / "log").read_text() == "False compiles large\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="this system schedules no process only while a processor is idle")
+@pytest.mark.parametrize(("only_when_idle", "policy"), [(True, "SCHED_IDLE"), (False, "SCHED_BATCH")])
+def test_the_process_leaves_the_processors_to_the_program(only_when_idle: bool, policy: str) -> None:
+    program = compiler_process._PROGRAM.format(paths=compiler_process._import_paths(), parent=os.getpid(), only_when_idle=only_when_idle)
+    compiler = subprocess.Popen([sys.executable, "-I", "-c", program], stdin=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 60
+        while os.sched_getscheduler(compiler.pid) != getattr(os, policy) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert os.sched_getscheduler(compiler.pid) == getattr(os, policy)
+        threads = [int(path.name) for path in Path(f"/proc/{compiler.pid}/task").iterdir()]
+        assert sorted(map(os.sched_getscheduler, threads)) == sorted([os.SCHED_OTHER, getattr(os, policy)])      # the listener ends it
+    finally:
+        assert compiler.stdin is not None
+        compiler.stdin.close()
+        assert compiler.wait(60) == 0
+
+
 def test_the_request_describes_the_graph(compiler: Compiler) -> None:
     training(1, "O1")
     request = compiler.jobs[0].request
     assert request["threads"] == torch.get_num_threads() and "torchspore.engine.random.operator_streams" in request["homes"]
+    assert compiler.jobs[0].patience == 0
     assert request["entry"]["settings"]["level"] == "O1" and len(request["graph"]["nodes"]) > 30
 
 

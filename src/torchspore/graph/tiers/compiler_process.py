@@ -1,6 +1,8 @@
 """The process that compiles graphs while the program runs.
 
-It starts for the first graph, compiles one graph at a time, and ends when it is idle.
+It starts for the first graph, compiles one graph at a time, and ends when it is idle. At first it runs only while a processor has nothing
+else to do, so that it takes no time from the program. If that does not suffice for a graph within the patience of its job, another process
+with a low priority replaces it: a process may not raise its own priority. Inductor's cache preserves the kernels that are compiled by then.
 Both ends of its pipes belong to this program, so that nothing they carry comes from a file. A line is one JSON object.
 """
 from __future__ import annotations
@@ -11,6 +13,7 @@ import dataclasses
 import json
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -29,7 +32,13 @@ from torchspore.translations import translatable, translate
 SECTION = translatable("background compilation")
 IDLE = 20.0
 """Seconds without a graph after which the process ends."""
-_PROGRAM = "import sys; sys.path += {paths!r}; from torchspore.graph.compiler_worker import main; main({parent})"
+_PROGRAM = """
+import sys
+packages = next((at for at, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+sys.path[packages:packages] = {paths!r}                 # before other versions of torchspore, after Python's modules
+from torchspore.graph.compiler_worker import main
+main({parent}, {only_when_idle})
+"""
 
 
 @dataclasses.dataclass
@@ -40,6 +49,8 @@ class Job:
     request: dict[str, Any]
     when_done: Callable[[], None]
     store: autotune_cache.Store | None
+    patience: float = 0.0
+    """Seconds for which the compilation only uses idle processors. 0: it has a low priority from the start."""
     results: dict[str, str] = dataclasses.field(default_factory=dict)
     folder: str = ""
     """Inductor's directory, to which paths of kernels are relative."""
@@ -75,6 +86,8 @@ class CompilerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
         """The bytes that were read after the last full line."""
+        self._is_only_idle = True
+        """True if the process that runs, or the next one, uses only idle processors."""
         self._end = ""
         """Why the process ended before its graph was compiled; it is not started again."""
 
@@ -116,24 +129,44 @@ class CompilerProcess:
 
     def _compile(self, job: Job) -> None:
         try:
-            process = self._running()
-            _send(process, json.dumps(job.request).encode() + b"\n")
-            for line in self._lines(process):
-                if _is_last(job, json.loads(line)):
-                    return
+            if self._is_only_idle and not job.patience:
+                self._raise_priority()
+            if self._is_compiled(job, job.patience if self._is_only_idle else None):
+                return
         except (OSError, ValueError) as error:
             event_log.event("tier", f"the process that compiles can't be used: {error}")
         job.error = self._end = self._describe_end()
-        if self._process is not None:
-            _close(self._process)
-            self._process = None
+        self._dismiss()
         text = translate("{reason}; graphs run as at O0.").format(reason=self._end)
         effects.note(SECTION, text)
         print(f"torchspore: {text}", file=sys.stderr, flush=True)
 
+    def _is_compiled(self, job: Job, patience: float | None) -> bool:
+        """Compile a graph; return False if the process ended. After `patience` seconds another process compiles it."""
+        process = self._running()
+        _send(process, json.dumps(job.request).encode() + b"\n")
+        try:
+            return any(_is_last(job, json.loads(line)) for line in self._lines(process, patience))
+        except TimeoutError:
+            event_log.event("tier", f"process {process.pid} was not finished after {patience:.0f} s in which it used only idle processors")
+        self._raise_priority()
+        return self._is_compiled(job, None)
+
+    def _raise_priority(self) -> None:
+        """Let another process compile from now on, which has a low priority and does not wait for idle processors."""
+        self._is_only_idle = False
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        """Close the pipes of the process, which then ends."""
+        process, self._process, self._rest = self._process, None, b""
+        if process is not None:
+            _close(process)
+            threading.Thread(target=process.wait, daemon=True).start()
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            program = _PROGRAM.format(paths=_import_paths(), parent=os.getpid())
+            program = _PROGRAM.format(paths=_import_paths(), parent=os.getpid(), only_when_idle=self._is_only_idle)
             # In the session of the program: Linux first divides time between sessions, where this priority has no effect.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -142,10 +175,18 @@ class CompilerProcess:
             atexit.register(self.leave)
         return self._process
 
-    def _lines(self, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-        """The lines that the process writes; they end with it."""
+    def _lines(self, process: subprocess.Popen[bytes], patience: float | None) -> Iterator[bytes]:
+        """The lines that the process writes; they end with it. Raise TimeoutError after `patience` seconds."""
         assert process.stdout is not None
-        while part := os.read(process.stdout.fileno(), 1 << 20):
+        pipe, deadline = process.stdout.fileno(), time.monotonic() + (patience or 0.0)
+        can_be_read = select.poll()
+        can_be_read.register(pipe, select.POLLIN)
+        while True:
+            if patience is not None and not can_be_read.poll(max(deadline - time.monotonic(), 0.0) * 1e3):
+                raise TimeoutError
+            part = os.read(pipe, 1 << 20)
+            if not part:
+                return
             *lines, self._rest = (self._rest + part).split(b"\n")
             yield from lines
 

@@ -1,6 +1,7 @@
 """Code of a graph that runs as at O0 until another process has compiled a faster form, which then takes over between two calls.
 
-The other process starts when the graph has run about as long as its compilation takes, so that a short program does without it.
+The other process starts when the graph has run about as long as its compilation takes, so that a short program does without it. It uses
+only idle processors for PATIENCE times as long. If that does not suffice, it also takes time from the program, which has run long enough.
 
 The form is run once on copies of the inputs of a call, and must give O0's numbers as in the race of `variant_race`. Then calls alternate
 between both, so that the comparison costs no extra run, and the faster one stays.
@@ -41,6 +42,8 @@ from torchspore.translations import translatable, translate
 Module = torch.fx.GraphModule
 Complete = Callable[[Module, measurement.Inputs], Code]
 """Compiles a graph at its level, with the results that are stored."""
+PATIENCE = 20
+"""How many times the usual duration of a compilation the other process uses only idle processors."""
 LEAST, MOST, SECONDS = 3, 25, 0.3
 """The number of calls of each form in the comparison: at least and at most so many, or until they took so many seconds."""
 
@@ -153,7 +156,8 @@ class _Tier:
     def prepare(self, key: str, request: dict[str, Any]) -> None:
         """Take what the other process needs, and start it at once if the calls need not take any time before."""
         effects.note(SECTION, self._report)
-        self._job = Job(key, request, self._end, autotune_cache.ACTIVE.store)
+        patience = PATIENCE * self._seconds_until_start
+        self._job = Job(key, request, self._end, autotune_cache.ACTIVE.store, patience)
         if self._seconds_until_start <= 0:
             self._begin()
 
