@@ -42,7 +42,7 @@ from torchspore.translations import translatable, translate
 Module = torch.fx.GraphModule
 Complete = Callable[[Module, measurement.Inputs], Code]
 """Compiles a graph at its level, with the results that are stored."""
-PATIENCE = 20
+PATIENCE = 5
 """How many times the usual duration of a compilation the other process uses only idle processors."""
 LEAST, MOST, SECONDS = 3, 25, 0.3
 """The number of calls of each form in the comparison: at least and at most so many, or until they took so many seconds."""
