@@ -73,6 +73,7 @@ _KNOWS_FAKE_MODE = _SET_BY_TORCH == _SET_BY_US
 _aten = torch.ops.aten
 _LIFTS = (_aten.lift.default, _aten.lift_fresh.default, _aten.lift_fresh_copy.default)
 _SIZES = (_aten.size.default, _aten.stride.default, _aten.storage_offset.default)
+_DEVICE = torch.ops.prim.device.default
 _HANDLED = (FakeTensor, torch.Tensor, torch.nn.Parameter)
 
 
@@ -294,7 +295,10 @@ class Recorder(proxy_tensor.ProxyTorchDispatchMode):
 
     def _dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is torch.ops.prim.device.default:
+        if func is _DEVICE:
+            fake = args[0]
+            if type(fake) is FakeTensor and not fake.fake_mode.in_kernel_invocation:
+                return fake.fake_device        # as torch's fake mode answers; torch.autograd asks several times for each operator
             return func(*args, **kwargs)
         if self.fake_mode.shape_env is None:
             try:

@@ -26,13 +26,24 @@ def writes(node: Node) -> list[Node]:
         return []
     if node.target is _BATCH_NORM:
         return [item for item in node.args[3:5] if isinstance(item, Node)] if node.args[5] else []
+    written = _written_arguments(node.target)
+    if not written:
+        return []
     nodes: list[Node] = []
-    if node.target._schema.is_mutable:
-        for argument, value in zip(node.target._schema.arguments, node.args):
-            if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
-                nodes += [item for item in tree.listed(value) if isinstance(item, Node)]
-        nodes += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _writes_argument(node.target, key)]
-    return nodes
+    for index, name in written:
+        if index < len(node.args) and not _only_reads(node, name):
+            nodes += [item for item in tree.listed(node.args[index]) if isinstance(item, Node)]
+    names = {name for _, name in written}
+    return nodes + [value for key, value in node.kwargs.items() if isinstance(value, Node) and key in names]
+
+
+@functools.cache
+def _written_arguments(target: Any) -> tuple[tuple[int, str], ...]:
+    """Return the positions and names of the arguments that an operator writes into, as its schema declares."""
+    return tuple(
+        (index, argument.name) for index, argument in enumerate(target._schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ) if target._schema.is_mutable else ()
 
 
 def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
@@ -63,10 +74,6 @@ def inputs_written(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
 def _only_reads(node: Node, name: str) -> bool:
     """Return whether a fused optimizer only reads the gradients. Its schema declares a write, which happens only with `grad_scale`."""
     return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
-
-
-def _writes_argument(target: Any, name: str) -> bool:
-    return any(a.name == name and a.alias_info is not None and a.alias_info.is_write for a in target._schema.arguments)
 
 
 _aten = torch.ops.aten

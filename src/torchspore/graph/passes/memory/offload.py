@@ -19,7 +19,7 @@ from torchspore.engine.memory.transfer_operators import brought_back, fetched, m
 from torchspore.engine.torch_internals import node_metadata
 from torchspore.graph.fx.aliasing import writes
 from torchspore.graph.passes.memory.lifetimes import Lifetimes, Storage, size_of
-from torchspore.graph.passes.memory.rematerialize import seconds, writes_of
+from torchspore.graph.passes.memory.rematerialize import seconds, writers_of
 
 _MIN_IDLE_OPERATORS = 4
 """The least number of operators between two uses of a value that moves."""
@@ -78,13 +78,13 @@ def insert_moves(module: torch.fx.GraphModule, goal: int = 0, only_requested: bo
 
 def _choose_moves(lifetimes: Lifetimes, timeline: list[int], goal: int, storages: list[Storage]) -> list[Move]:
     """Choose moves of these storages; update `timeline`, the bytes in use at each operator."""
-    writes_by_root = writes_of(lifetimes)
+    writers = writers_of(lifetimes.nodes[0].graph)
     done: set[int] = set()
     moves: list[Move] = []
     while timeline and max(timeline) > goal:
         at = timeline.index(max(timeline))
         candidates = [
-            move for storage in storages if id(storage) not in done and (move := _possible_move(lifetimes, writes_by_root, storage, at))
+            move for storage in storages if id(storage) not in done and (move := _possible_move(lifetimes, writers, storage, at))
         ]
         if not candidates:
             break
@@ -100,7 +100,7 @@ def _choose_moves(lifetimes: Lifetimes, timeline: list[int], goal: int, storages
     return moves
 
 
-def _possible_move(lifetimes: Lifetimes, writes_by_root: dict[Node, list[int]], storage: Storage, at: int) -> Move | None:
+def _possible_move(lifetimes: Lifetimes, writers: dict[Node, list[Node]], storage: Storage, at: int) -> Move | None:
     """Return a move of a value that the operator `at` does not use; None if it is impossible or not worthwhile."""
     if storage.size < SMALL or storage.created_at >= at or storage.freed_at <= at:
         return None
@@ -114,7 +114,7 @@ def _possible_move(lifetimes: Lifetimes, writes_by_root: dict[Node, list[int]], 
     start = max([storage.created_at, *storage.uses[:index], *(lifetimes.index_of[node] for node in targets)])
     if start >= at or back - start < _MIN_IDLE_OPERATORS or not targets:
         return None
-    if any(write > start for node in storage.views for write in writes_by_root.get(node, ())):
+    if any(lifetimes.index_of[writer] > start for node in storage.views for writer in writers.get(node, ())):
         return None                                     # a later write must reach the original memory
     return Move(storage, targets, start, back)
 

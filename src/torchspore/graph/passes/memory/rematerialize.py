@@ -1,6 +1,7 @@
 """Rematerialization: forward values that the backward pass recomputes instead of keeping them, and their cost."""
 from __future__ import annotations
 
+import functools
 import operator
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -69,7 +70,8 @@ def recompute_values(module: torch.fx.GraphModule, cost_share: float = COST_SHAR
     """Insert recomputations, in place. Return the number of added operators, and their cost as a share of the graph's cost, which is at
     most `cost_share`.
     """
-    total_seconds = sum(seconds(node) for node in module.graph.nodes) or 1.0
+    facts = _Facts(writers_of(module.graph))
+    total_seconds = sum(map(facts.seconds, module.graph.nodes)) or 1.0
     spent, count, share = 0.0, 0, _BATCH_SHARE
     rejected: set[Node] = set()
     lifetimes = Lifetimes(module)
@@ -79,7 +81,7 @@ def recompute_values(module: torch.fx.GraphModule, cost_share: float = COST_SHAR
         budget_left = cost_share * total_seconds - spent
         candidates = [
             candidate
-            for candidate in _candidates(lifetimes, timeline.index(peak), peak, rejected, budget_left)
+            for candidate in _candidates(lifetimes, facts, timeline.index(peak), peak, rejected, budget_left)
             if candidate.freed_bytes / peak >= _MIN_GAIN * candidate.seconds / total_seconds
         ]
         batch = _batch(candidates, share * peak, budget_left)
@@ -115,16 +117,25 @@ class Candidate:
     seconds: float = 0.0
 
 
-def _candidates(lifetimes: Lifetimes, at: int, peak: int, rejected: set[Node], budget: float) -> list[Candidate]:
+class _Facts:
+    """What insertions of recomputations do not change: the operators that write into the memory of a value, the cost of an operator, and
+    whether it may run twice. A recomputation writes nothing, and its results have the shapes of the values that they replace.
+    """
+
+    def __init__(self, writers: dict[Node, list[Node]]) -> None:
+        self.writers = writers
+        self.seconds, self.can_rerun = functools.cache(seconds), functools.cache(_can_rerun)
+
+
+def _candidates(lifetimes: Lifetimes, facts: _Facts, at: int, peak: int, rejected: set[Node], budget: float) -> list[Candidate]:
     """Return the values whose recomputation frees memory at the operator `at`, sorted by the cost for each freed byte."""
-    writes_at = writes_of(lifetimes)
     candidates = []
     for storage in lifetimes.storages:
         if storage.size < _MIN_SHARE * peak or storage.node in rejected or node_metadata.RECOMPUTED in storage.node.meta:
             continue
         back = _next_use(storage, at)
         if back is not None:
-            candidate = _Recomputation(lifetimes, writes_at, storage, back, at).candidate()
+            candidate = _Recomputation(lifetimes, facts, storage, back, at).candidate()
             if candidate is not None and candidate.seconds <= budget and candidate.freed_bytes >= _MIN_SHARE * peak:
                 candidates.append(candidate)
     return sorted(candidates, key=lambda candidate: candidate.seconds / candidate.freed_bytes)
@@ -155,14 +166,14 @@ def _next_use(storage: Storage, at: int) -> int | None:
     return None if index and storage.uses[index - 1] == at else storage.uses[index]
 
 
-def writes_of(lifetimes: Lifetimes) -> dict[Node, list[int]]:
-    """Return for each value the indices of the operators that write into its memory, or that may: branches, loops, unknown functions."""
-    owner = owners(lifetimes.nodes[0].graph)
-    writes_by_node: dict[Node, list[int]] = {}
-    for index, node in enumerate(lifetimes.nodes):
+def writers_of(graph: torch.fx.Graph) -> dict[Node, list[Node]]:
+    """Return for each value the operators that write into its memory, or that may, in graph order: branches, loops, unknown functions."""
+    owner = owners(graph)
+    writers: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
         for item in _written_by(node):
-            writes_by_node.setdefault(owner[item], []).append(index)
-    return {node: writes_by_node[owner[node]] for node in lifetimes.nodes if owner[node] in writes_by_node}
+            writers.setdefault(owner[item], []).append(node)
+    return {node: writers[owner[node]] for node in graph.nodes if owner[node] in writers}
 
 
 def _written_by(node: Node) -> list[Node]:
@@ -178,15 +189,15 @@ class _Impossible(Exception):
 class _Recomputation:
     """The operators that recompute a value: its operator, preceded by those of its inputs that are freed earlier."""
 
-    def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
-        self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
+    def __init__(self, lives: Lifetimes, facts: _Facts, storage: Storage, back: int, at: int) -> None:
+        self._lives, self._facts, self._storage, self._back, self._at = lives, facts, storage, back, at
         self._chain: dict[Node, None] = {}
         self._kept_longer: dict[int, Storage] = {}
         self._reads: set[int] = set()
 
     def candidate(self) -> Candidate | None:
         """Return the candidate; None if recomputation is impossible."""
-        if any(n in self._writes_at for n in self._storage.views):
+        if any(n in self._facts.writers for n in self._storage.views):
             return None                    # recomputation would lose the write
         targets = [n for n in self._storage.views if any(self._lives.index_of[user] >= self._back for user in n.users)]
         try:
@@ -195,7 +206,7 @@ class _Recomputation:
         except _Impossible:
             return None
         longer = sum(s.size for s in self._kept_longer.values() if s.freed_at < self._at)
-        price = sum(seconds(node) for node in self._chain)
+        price = sum(self._facts.seconds(node) for node in self._chain)
         frees = self._storage.size - longer
         return Candidate(self._storage, self._back, targets, list(self._chain), self._reads, frees, max(price, 1e-9))
 
@@ -203,14 +214,15 @@ class _Recomputation:
         """Make the value of a node available at `back`: it exists there, is recomputed, or is kept longer. Raises _Impossible."""
         if node in self._chain or self._is_available(node):
             return
-        if node in self._writes_at or not _can_rerun(node):       # a second run would lose the writes
+        if node in self._facts.writers or not self._facts.can_rerun(node):       # a second run would lose the writes
             self._keep_longer(node)
             return
         if len(self._chain) >= _MAX_OPERATORS:
             raise _Impossible
         for item in _inputs_read(node):
             self._make_available(item)
-            if any(self._lives.index_of[node] < index < self._back for index in self._writes_at.get(item, ())):
+            writers = self._facts.writers.get(item, ())
+            if any(self._lives.index_of[node] < self._lives.index_of[writer] < self._back for writer in writers):
                 raise _Impossible
         self._chain[node] = None
 
