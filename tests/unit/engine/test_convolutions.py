@@ -100,3 +100,42 @@ def test_wrong_operands_are_refused() -> None:
         packed.convolve(x, weights, None, x, 3, *how, 0, False)
     with pytest.raises(RuntimeError, match="no tiles of 3"):
         packed.pack(torch.ones(3, 2, 3, 3), 3)
+
+
+@pytest.mark.parametrize("tile", [0, 2, 4])
+def test_no_images(tile: int) -> None:
+    out, expected = both((0, 5, 9, 7), (4, 5, 3, 3), padding=(1, 1), tile=tile, adds_image=True)
+    assert out.shape == expected.shape == (0, 4, 9, 7)
+
+
+@pytest.mark.parametrize("size, stride, padding", [
+    ((2, 9), (2, 1), (0, 0)), ((9, 2), (1, 4), (0, 0)), ((1, 2), (3, 3), (0, 0)), ((1, 9), (7, 1), (2, 0)),
+])
+def test_an_image_smaller_than_the_kernel_is_refused_with_each_stride(size: Any, stride: Any, padding: Any) -> None:
+    packed = packed_operators()
+    assert packed is not None
+    kernel = (6, 3) if padding[0] else (3, 3)
+    weights = packed.pack(torch.ones(3, 2, *kernel), 0)
+    with pytest.raises(RuntimeError, match="smaller than the kernel"):
+        packed.convolve(torch.ones(1, 2, *size), weights, None, None, 3, kernel, stride, padding, (1, 1), 0, False)
+
+
+@pytest.mark.parametrize("name, value", [("kernel", [0, 3]), ("stride", [0, 1]), ("padding", [0, -1]), ("dilation", [1, 0])])
+def test_numbers_that_describe_no_convolution_are_refused(name: str, value: list[int]) -> None:
+    packed = packed_operators()
+    assert packed is not None
+    how = {"kernel": [3, 3], "stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], name: value}
+    with pytest.raises(RuntimeError, match="expected a positive kernel, stride and dilation, and no negative padding"):
+        packed.convolve(torch.ones(1, 2, 5, 5), packed.pack(torch.ones(3, 2, 3, 3), 0), None, None, 3, *how.values(), 0, False)
+    how[name] = [1, 1, 1]
+    with pytest.raises(RuntimeError, match="expected two numbers"):
+        packed.convolve(torch.ones(1, 2, 5, 5), packed.pack(torch.ones(3, 2, 3, 3), 0), None, None, 3, *how.values(), 0, False)
+
+
+def test_images_and_weights_without_channels_are_refused() -> None:
+    packed = packed_operators()
+    assert packed is not None
+    how: Any = ([1, 1], [1, 1], [0, 0], [1, 1], 0, False)
+    for image, weight in (((1, 0, 5, 5), (3, 0, 1, 1)), ((1, 2, 5, 5), (0, 2, 1, 1))):
+        with pytest.raises(RuntimeError, match="expected channels"):
+            packed.convolve(torch.ones(image), packed.pack(torch.ones(weight), 0), None, None, weight[0], *how)

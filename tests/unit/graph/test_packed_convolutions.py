@@ -121,3 +121,12 @@ def test_an_inexact_algorithm_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     with measurement.measured_by(seen):
         assert convolution_choice.choose_tile(SQUARE) is None
     assert seen.seen == ["oneDNN"]
+
+
+def test_the_measurement_does_not_depend_on_the_default_dtype() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with measurement.measured_by(fake_timings.takes(**{"oneDNN": 1.0, "0": 0.5, "2": 0.6, "4": 0.7})):
+            assert convolution_choice.choose_tile(SQUARE._replace(adds_image=True)) == 0
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -335,6 +335,7 @@ inline void check_operands(const Geometry& g, const at::Tensor& packed, const st
   const int64_t taps = tile == 0 ? g.kernel[0] * g.kernel[1] : (tile + 2) * (tile + 2);
   const bool is_3x3 = g.kernel[0] == 3 && g.kernel[1] == 3 && g.stride[0] * g.stride[1] * g.dilation[0] * g.dilation[1] == 1;
   TORCH_CHECK(tile == 0 || ((tile == 2 || tile == 4) && is_3x3), "convolve_packed: no tiles of ", tile, " for this convolution");
+  TORCH_CHECK(g.in.channels > 0 && g.out.channels > 0, "convolve_packed: expected channels");
   TORCH_CHECK(g.out.height > 0 && g.out.width > 0, "convolve_packed: the image is smaller than the kernel");
   const int64_t count = taps * g.in.channels * divide_up(g.out.channels, kPanel) * kPanel;
   TORCH_CHECK(packed.is_contiguous() && packed.scalar_type() == at::kFloat && packed.numel() == count,
@@ -352,11 +353,16 @@ inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const 
   TORCH_CHECK(x.dim() == 4 && x.scalar_type() == at::kFloat && x.device().is_cpu(), "convolve_packed: expected images of float32 on the CPU");
   const at::Tensor image = x.contiguous(at::MemoryFormat::ChannelsLast);
   Geometry g;
+  TORCH_CHECK(kernel.size() == 2 && stride.size() == 2 && padding.size() == 2 && dilation.size() == 2,
+              "convolve_packed: expected two numbers for each of kernel, stride, padding and dilation");
   for (int axis = 0; axis < 2; ++axis) {
     g.kernel[axis] = kernel[axis], g.stride[axis] = stride[axis], g.padding[axis] = padding[axis], g.dilation[axis] = dilation[axis];
+    TORCH_CHECK(g.kernel[axis] > 0 && g.stride[axis] > 0 && g.padding[axis] >= 0 && g.dilation[axis] > 0,
+                "convolve_packed: expected a positive kernel, stride and dilation, and no negative padding");
   }
-  const auto length = [&](int axis) {
-    return (x.size(2 + axis) + 2 * g.padding[axis] - g.dilation[axis] * (g.kernel[axis] - 1) - 1) / g.stride[axis] + 1;
+  const auto length = [&](int axis) {       // C++ rounds a negative quotient up
+    const int64_t room = x.size(2 + axis) + 2 * g.padding[axis] - g.dilation[axis] * (g.kernel[axis] - 1) - 1;
+    return room < 0 ? 0 : room / g.stride[axis] + 1;
   };
   g.out = {x.size(0), length(0), length(1), channels};
   g.in = {image.size(0), image.size(2), image.size(3), image.size(1)};
@@ -364,6 +370,7 @@ inline at::Tensor convolve(const at::Tensor& x, const at::Tensor& packed, const 
   const at::Tensor added = other ? other->contiguous(at::MemoryFormat::ChannelsLast) : at::Tensor();
   const at::Tensor vector = bias ? bias->contiguous() : at::Tensor();
   at::Tensor out = at::empty({g.out.images, g.out.channels, g.out.height, g.out.width}, x.options(), at::MemoryFormat::ChannelsLast);
+  if (out.numel() == 0) return out;
   const Finish with{bias ? vector.data_ptr<float>() : nullptr, other ? added.data_ptr<float>() : nullptr, relu};
   const float* from = image.data_ptr<float>();
   const float* weights = packed.data_ptr<float>();

@@ -1,6 +1,7 @@
 """The fastest algorithm of each convolution on this machine: each shape is measured once per process, or once with a store of choices."""
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -61,9 +62,10 @@ def _ways(convolution: Convolution) -> dict[str, Any]:
     """Return the convolution of normally distributed numbers by each algorithm."""
     generator = torch.Generator().manual_seed(0)
     image, shape, stride, padding, dilation, has_bias, adds_image, has_relu = convolution
-    x = torch.randn(image, generator=generator).contiguous(memory_format=torch.channels_last)
-    weight = torch.randn(shape, generator=generator)
-    bias = torch.randn(shape[0], generator=generator) if has_bias else None
+    normal = functools.partial(torch.randn, generator=generator, dtype=torch.float32, device="cpu")
+    x = normal(image).contiguous(memory_format=torch.channels_last)
+    weight = normal(shape)
+    bias = normal(shape[0]) if has_bias else None
     activation = "relu" if has_relu else "none"
 
     def convolve(reordered: torch.Tensor) -> torch.Tensor:
@@ -76,7 +78,7 @@ def _ways(convolution: Convolution) -> dict[str, Any]:
     reordered = _copies(lambda: _mkldnn._reorder_convolution_weight(weight, padding, stride, dilation, 1, image), weight.nbytes)
     other = None
     if adds_image:
-        other = torch.randn(convolve(reordered[0]).shape, generator=generator).contiguous(memory_format=torch.channels_last)
+        other = normal(convolve(reordered[0]).shape).contiguous(memory_format=torch.channels_last)
     ways = {_ONEDNN: _in_turn(convolve_and_add if adds_image else convolve, reordered)}
     operators = packed_operators()
     for tile in _tiles(convolution) if operators is not None else ():
