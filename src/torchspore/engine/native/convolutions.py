@@ -8,8 +8,9 @@ import torch
 
 from torchspore.engine.native import operators
 
-TILES = (2, 4)
-"""The tiles of Winograd's algorithm; tile 0 is the direct convolution."""
+TILES = (2,)
+"""The tiles of Winograd's algorithm that graphs use; tile 0 is the direct convolution. The C++ code also has tile 4, which is faster, but a
+large pixel there lowers the precision of all results of its tile, also of those that do not depend on it."""
 
 
 class Operators(NamedTuple):

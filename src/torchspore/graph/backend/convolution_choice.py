@@ -19,7 +19,7 @@ WORTH = 0.95
 """A C++ convolution is used if it needs at most this share of oneDNN's time; a smaller difference is noise."""
 SMALL = 2**20
 """Convolutions of fewer multiplications are not measured."""
-NEAR = 3e-5
+NEAR = 1e-5
 """The largest error of an algorithm on normally distributed numbers, as a share of the greatest value."""
 COLD, MOST_COPIES = 2**26, 16
 """Bytes of weights, and copies of them, that take turns in a measurement: a deep net finds the weights of a layer in no cache."""
