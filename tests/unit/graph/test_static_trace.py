@@ -171,3 +171,24 @@ def test_a_real_tensor_in_a_trace_raises() -> None:
     other = torch.ones(3)
     with pytest.raises(Exception, match="FakeTensor"):
         graph_of(lambda x: [x + other], [torch.ones(3)])
+
+
+def test_a_fake_tensor_has_its_device_outside_a_kernel_and_meta_inside() -> None:
+    """A kernel of torch runs on meta tensors, so that the device of its operands must be `meta` then."""
+    on_meta = torch.empty(3, device="meta")
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        fake_mode = x.fake_mode                                        # type: ignore[attr-defined]
+        other = FakeTensor(fake_mode, on_meta, torch.device("cuda:1"))
+        for tensor in (x, other):
+            outside = torch.ops.prim.device.default(tensor)
+            with pytest.MonkeyPatch.context() as inside:               # torch's manager also turns dispatch to the trace off
+                inside.setattr(fake_mode, "in_kernel_invocation", True)
+                devices.append((str(outside), str(torch.ops.prim.device.default(tensor))))
+        return [x * 2]
+
+    for trace in (graph_of, lambda traced, inputs: make_fx(traced, tracing_mode="fake")(*inputs)):
+        devices: list[tuple[str, str]] = []
+        module = trace(function, [torch.ones(3)])                      # type: ignore[operator]
+        assert devices == [("cpu", "meta"), ("cuda:1", "meta")]
+        assert [str(node.target) for node in module.graph.nodes if node.op == "call_function"] == ["aten.mul.Tensor"]

@@ -172,7 +172,7 @@ def test_the_compilation_starts_when_the_calls_have_taken_as_long(compiler: Comp
         if step == 12:
             compiler.end()
         if step == 10:
-            assert compiler.jobs[0].patience == 20 * 9.5
+            assert compiler.jobs[0].patience == tiered_code.PATIENCE * 9.5
 
     training(20, "O1", between)
     assert jobs[:13] == [0] * 10 + [1] * 3                # the end of the compilation empties the list

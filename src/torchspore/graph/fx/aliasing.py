@@ -26,15 +26,12 @@ def writes(node: Node) -> list[Node]:
         return []
     if node.target is _BATCH_NORM:
         return [item for item in node.args[3:5] if isinstance(item, Node)] if node.args[5] else []
-    written = _written_arguments(node.target)
-    if not written:
-        return []
     nodes: list[Node] = []
-    for index, name in written:
-        if index < len(node.args) and not _only_reads(node, name):
-            nodes += [item for item in tree.listed(node.args[index]) if isinstance(item, Node)]
-    names = {name for _, name in written}
-    return nodes + [value for key, value in node.kwargs.items() if isinstance(value, Node) and key in names]
+    for index, name in _written_arguments(node.target):
+        if not _only_reads(node, name):
+            value = node.args[index] if index < len(node.args) else node.kwargs.get(name)
+            nodes += [item for item in tree.listed(value) if isinstance(item, Node)]
+    return nodes
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from torchspore.engine.torch_internals import node_metadata
 from torchspore.engine.torch_internals.torch_private import make_fx
 from torchspore.graph import passes
 from torchspore.graph.backend import eager_codegen
+from torchspore.graph.fx import aliasing
 from torchspore.graph.passes.memory import early_updates, lifetimes, no_reuse, rematerialize
 
 
@@ -242,6 +243,44 @@ def test_what_reads_a_value_before_it_is_written_is_preserved() -> None:
     module = traced(function, x, state)
     rematerialize.recompute_values(module)
     assert torch.equal(eager_codegen.compile(module)(x, state.clone())[0], function(x, state.clone())[0])
+
+
+def layers_with_writes(x: torch.Tensor, y: torch.Tensor, state: torch.Tensor) -> list[torch.Tensor]:
+    """Layers that read `state` and `x` before they write into them, and write into values; then all values are read again, last first."""
+    saved, value = [], y
+    for index in range(6):
+        value = torch.tanh(value * 0.9)
+        before = state.cos() * value                      # must not be recomputed after the next write
+        part = value.exp()
+        part[1:].add_(before[1:])                         # through a view
+        state.T.mul_(0.5 + index)
+        saved.append((before, part, (x * 2).sin(), (y + index).cos(), (value + index).sin()))
+        x.add_(0.25)
+    for values in reversed(saved):
+        for item in values:
+            value = value * item.sin()
+    return [value.sum(), x, state]
+
+
+def test_a_value_is_not_recomputed_after_a_write_in_any_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = torch.rand(64, 64), torch.rand(64, 64), torch.rand(64, 64)
+    module = traced(layers_with_writes, *inputs)
+    rounds: list[Any] = []
+    insert = rematerialize._Insertion.__init__
+
+    def count(insertion: Any, graph: Any, lives: Any, candidate: Any) -> None:
+        if lives not in rounds:
+            rounds.append(lives)
+        insert(insertion, graph, lives, candidate)
+
+    monkeypatch.setattr(rematerialize._Insertion, "__init__", count)
+    assert rematerialize.recompute_values(module, 1.0)[0] > 0
+    assert len(rounds) > 1
+    owner = aliasing.owners(module.graph)
+    written = {owner[item] for node in module.graph.nodes for item in aliasing.writes(node)}
+    assert not {owner[node] for node in module.graph.nodes if node.meta.get(node_metadata.RECOMPUTED)} & written
+    copies = [[value.clone() for value in inputs] for _ in range(2)]
+    assert all(map(torch.equal, eager_codegen.compile(module)(*copies[0]), layers_with_writes(*copies[1])))
 
 
 def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
