@@ -75,7 +75,7 @@ def hoisted(
         changed = channels_last(changed)
     if is_on_cpu(module):
         changed = pack_weights(changed, constant_nodes(changed, positions), layout)
-        if choose_tile is not None:
+        if choose_tile is not None and layout:           # their results are channels-last images
             changed = use_packed_convolutions(changed, choose_tile)
     if fuses_products:
         changed = fuse_activations(changed)
