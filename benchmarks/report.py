@@ -7,6 +7,7 @@ written again, and the head of the page states the command and the time. A part 
 """
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
@@ -72,11 +73,15 @@ TITLES = {
 
 def main() -> None:
     """Run the requested benchmarks, each in a separate process, and put their tables into the page."""
-    arguments = sys.argv[1:]
-    if {"-h", "--help"} & set(arguments):
-        print(f"{__doc__}\n" + "\n".join(f"Benchmarks of {page}: {', '.join(names)}" for page, names in PAGES.items()))
-        return
-    page, only = _take_option(arguments, "--page") or "performance", _take_option(arguments, "--only")
+    lists = "\n".join(f"Benchmarks of {page}: {', '.join(names)}" for page, names in PAGES.items())
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [--page PAGE] [--only NAME,NAME] [OPTIONS OF THE BENCHMARKS]", description=__doc__, epilog=lists,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )
+    parser.add_argument("--page", choices=PAGES, default="performance")
+    parser.add_argument("--only", metavar="NAME,NAME", help="benchmarks of any page")
+    options, arguments = parser.parse_known_args()
+    page, only = options.page, options.only
     names = tuple(only.split(",")) if only else tuple(name for name in PAGES[page] if name not in ON_REQUEST)
     subprocess.run([sys.executable, "-m", "torchspore", "doctor", "--build"], check=True, stdout=subprocess.DEVNULL)
     started = time.monotonic()
@@ -88,16 +93,6 @@ def main() -> None:
     subprocess.run([sys.executable, str(HERE.parent / "tools/generate.py"), "performance"], check=True)      # the Chinese pages
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
-
-
-def _take_option(arguments: list[str], option: str) -> str:
-    """Remove an option and its value from the arguments; return the value, or an empty string."""
-    if option not in arguments:
-        return ""
-    position = arguments.index(option)
-    _, value = arguments[position:position + 2]
-    del arguments[position:position + 2]
-    return value
 
 
 def page_of(name: str) -> str:
