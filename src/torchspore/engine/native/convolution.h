@@ -2,8 +2,8 @@
 //
 // `pack_convolution` arranges the weights of a convolution; `convolve_packed` computes it with a bias, the addition of an image and relu. A
 // convolution is a product of rows of the image with panels of weights (convolution_kernels.h). With `tile` 2 or 4, Winograd's algorithm
-// computes 3 x 3 convolutions with stride 1 in tiles of 2 x 2 or 4 x 4 pixels, with 2.25 or 4 times fewer multiplications. Its rounding error
-// is larger, and a pixel that is not finite affects all results of its tile.
+// computes 3 x 3 convolutions with stride 1 in tiles of 2 x 2 or 4 x 4 pixels, with 2.25 or 4 times fewer multiplications. With tile 4
+// the rounding error is larger, and a large pixel or one that is not finite affects all results of its tile.
 #pragma once
 
 #include <ATen/Parallel.h>
